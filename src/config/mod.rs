@@ -1,0 +1,69 @@
+//! Files into policies: TOML, directories with masking, owner checks, names, diagnostics, and the service's own settings.
+//!
+//! Everything that is wrong is reported in one go, as `file:line:col` with the source line. Any error makes the whole
+//! policy void; warnings do not.
+#![forbid(unsafe_code)]
+
+pub mod diagnostic;
+pub mod settings;
+pub mod trusted;
+
+use std::path::PathBuf;
+
+pub use diagnostic::{Diagnostic, Severity};
+pub use settings::Settings;
+
+use crate::policy::Policy;
+
+/// Where policies are read from, and how strictly.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// filters.d directories; a file of a later one masks the file of the same name in an earlier one.
+    pub directories: Vec<PathBuf>,
+    /// Single files to load instead (for `check FILE`).
+    pub files: Vec<PathBuf>,
+    /// Whether owners and modes are checked; only `check` and offline `explain` may switch this off.
+    pub check_owners: bool,
+}
+
+/// What a load gives.
+#[derive(Debug)]
+pub struct Loaded {
+    /// Ready to decide.
+    pub policy: Policy,
+    /// The `[[test]]`s of all files.
+    pub tests: Vec<TestCase>,
+    /// Warnings: unknown users, lints.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// One `[[test]]`.
+#[derive(Clone, Debug)]
+pub struct TestCase {
+    /// Where it stands: `file:line`.
+    pub source: String,
+    /// Index of its file in the policy, for a test without `as`.
+    pub file: u32,
+    /// The command.
+    pub argv: Vec<Vec<u8>>,
+    /// `as`: a user, a number, or a table of user, group, groups, unit, label.
+    pub subject: Option<crate::policy::Subject>,
+    /// `env`.
+    pub environment: Vec<(Vec<u8>, Vec<u8>)>,
+    /// `cwd = true`: the caller passes its directory.
+    pub has_cwd: bool,
+    /// `expect`.
+    pub allow: bool,
+    /// The filter that must allow it.
+    pub filter: Option<String>,
+    /// The capabilities that it must get, as bits.
+    pub capabilities: Option<crate::policy::spec::Capabilities>,
+}
+
+/// Loads a policy.
+///
+/// # Errors
+/// Everything that is wrong, warnings included, in the order of files and lines.
+pub fn load(_source: &Source, _settings: &Settings) -> Result<Loaded, Vec<Diagnostic>> {
+    todo!()
+}

@@ -1,0 +1,13 @@
+//! Commands into processes: jobs, the launcher that forks, the children that give up privileges and exec, and the watch over them.
+//!
+//! Three processes meet here. [`rootwrapd`](crate::daemon) holds a [`Launcher`] handle and [`Running`] commands; `rootwrap-launcher`
+//! runs [`launcher::main`]; its children run `child`. A job goes from rootwrapd straight to the child: the launcher never sees it.
+
+pub mod job;
+pub mod launcher;
+pub mod pool;
+pub mod watch;
+
+pub use job::{Job, ProbeAnswer, ProbeJob, Step};
+pub use pool::{LaunchError, Launcher};
+pub use watch::{Exit, Running};

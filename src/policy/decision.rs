@@ -1,0 +1,165 @@
+//! The one decision function.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::facts::{Facts, Question};
+use super::spec::{Execution, FilterSpec};
+use super::{Policy, Subject};
+
+/// One request, as the caller made it.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// Who asks.
+    pub subject: &'a Subject,
+    /// The command and its arguments; never empty when it comes from the protocol.
+    pub argv: &'a [Vec<u8>],
+    /// Variables that the caller wants set.
+    pub environment: &'a [(Vec<u8>, Vec<u8>)],
+    /// Whether the caller passed a working directory.
+    pub has_cwd: bool,
+    /// Whether the caller passed standard input.
+    pub has_stdin: bool,
+    /// Only this filter may allow it.
+    pub filter: Option<&'a str>,
+    /// Only this profile is consulted.
+    pub profile: Option<&'a str>,
+}
+
+/// The answer.
+#[derive(Debug)]
+pub enum Outcome {
+    /// Allowed; nothing else can be launched.
+    Allow(Box<Permit>),
+    /// Refused.
+    Deny(Denial),
+    /// Ask again when these are answered.
+    Ask(Vec<Question>),
+}
+
+/// Leave to run one command. Only [`decide`] makes it.
+#[derive(Clone, Debug)]
+pub struct Permit {
+    // Private on purpose. What the rest of the program needs, it reads through methods:
+    // filter() -> &Arc<FilterSpec>, inner() -> Option<&Arc<FilterSpec>>, action(), argv(), environment(), execution(), masked_argv().
+    filter: Arc<FilterSpec>,
+    inner: Option<Arc<FilterSpec>>,
+    action: Action,
+    /// Arguments after argv[0]; argv[0] is the executable's path, which is chosen among the candidates at launch.
+    args: Vec<Vec<u8>>,
+    environment: Vec<(Vec<u8>, Vec<u8>)>,
+    execution: Execution,
+    masked_argv: Vec<Vec<u8>>,
+}
+
+/// What a permit allows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Run the first of these that exists (absolute paths); with an inner command, `inner` are its candidates and
+    /// `inner_at` is the index in [`Permit::args`] that is replaced by the one that exists.
+    Execute {
+        /// The outer (or only) executable.
+        candidates: Vec<PathBuf>,
+        /// The inner one.
+        inner: Option<(usize, Vec<PathBuf>)>,
+    },
+    /// Send this signal to this process, by pidfd; nothing is executed.
+    Signal {
+        /// The process, as verified by the answer to [`Question::PidOf`].
+        pid: u32,
+        /// The question that was answered: its pidfd is the one to signal.
+        question: Question,
+        /// Signal number of signal(7).
+        signal: i32,
+    },
+}
+
+impl Permit {
+    /// The filter that allows it.
+    #[must_use]
+    pub fn filter(&self) -> &Arc<FilterSpec> {
+        &self.filter
+    }
+    /// The filter of the inner command, where there is one.
+    #[must_use]
+    pub fn inner(&self) -> Option<&Arc<FilterSpec>> {
+        self.inner.as_ref()
+    }
+    /// What to do.
+    #[must_use]
+    pub fn action(&self) -> &Action {
+        &self.action
+    }
+    /// The arguments after argv\[0\].
+    #[must_use]
+    pub fn args(&self) -> &[Vec<u8>] {
+        &self.args
+    }
+    /// The caller's variables that the filter lets through (each matched `env_allow`).
+    #[must_use]
+    pub fn environment(&self) -> &[(Vec<u8>, Vec<u8>)] {
+        &self.environment
+    }
+    /// How it runs: the outer filter's, with both filters' capabilities.
+    #[must_use]
+    pub fn execution(&self) -> &Execution {
+        &self.execution
+    }
+    /// The whole argv as asked for, with secrets as `***`: for the journal.
+    #[must_use]
+    pub fn masked_argv(&self) -> &[Vec<u8>] {
+        &self.masked_argv
+    }
+}
+
+/// Why not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Denial {
+    /// For machines.
+    pub reason: Reason,
+    /// For the caller: no secrets, nothing about other callers' filters.
+    pub message: String,
+    /// The whole argv as asked for, with secrets as `***`: for the journal.
+    pub masked_argv: Vec<Vec<u8>>,
+}
+
+/// Reason codes, as in `ROOTWRAP_REASON` and in the reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// No filter of this caller is for this command.
+    NoFilter,
+    /// Filters are for this command, none for these arguments.
+    ArgumentsMismatch,
+    /// The arguments fit, a variable does not.
+    EnvironmentMismatch,
+    /// The arguments fit, the working directory does not.
+    CwdMismatch,
+    /// The arguments fit, but standard input was given and the filter takes none.
+    StdinMismatch,
+    /// argv is empty, holds a NUL byte, or has more than 4,096 arguments.
+    BadArguments,
+    /// The named filter or profile is not there for this caller.
+    NoSuchFilter,
+}
+
+impl Reason {
+    /// `no-filter` and so on.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NoFilter => "no-filter",
+            Self::ArgumentsMismatch => "arguments-mismatch",
+            Self::EnvironmentMismatch => "environment-mismatch",
+            Self::CwdMismatch => "cwd-mismatch",
+            Self::StdinMismatch => "stdin-mismatch",
+            Self::BadArguments => "bad-arguments",
+            Self::NoSuchFilter => "no-such-filter",
+        }
+    }
+}
+
+/// Decides one request. No I/O; linear in the filters of this command, not in all filters.
+#[must_use]
+pub fn decide(_policy: &Policy, _request: &Request<'_>, _facts: &Facts) -> Outcome {
+    todo!()
+}

@@ -40,16 +40,41 @@ pub struct JobContext {
 
 impl Job {
     /// A job for this permit. `inner` is the verified inner executable where the permit has one.
-    #[must_use]
+    ///
+    /// # Errors
+    /// [`JobError`]: what the permit asks for and what was given do not fit; nothing of it can be launched.
     pub fn new(
         _permit: &Permit,
         _executable: Arc<VerifiedExecutable>,
         _inner: Option<Arc<VerifiedExecutable>>,
         _context: JobContext,
         _descriptors: JobDescriptors,
-    ) -> Self {
+    ) -> Result<Self, JobError> {
         todo!()
     }
+}
+
+/// Why no job can be made of a permit. None of these can come from a caller's request: they are faults of the service.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JobError {
+    /// The permit is for a signal, not for a command.
+    #[error("the permit is not for a command")]
+    NotACommand,
+    /// An executable was given that is none of the permit's candidates, or one is missing.
+    #[error("{0}: not an executable of this permit")]
+    Executable(String),
+    /// The user or group of `run_as` does not exist.
+    #[error("user {0} does not exist")]
+    NoSuchUser(String),
+    /// `cwd = "caller"` without a directory.
+    #[error("the caller's directory is missing")]
+    NoDirectory,
+    /// An argument, variable or path holds a NUL byte, or a variable's name is empty or holds `=`.
+    #[error("{0} cannot be passed to a program")]
+    Malformed(&'static str),
+    /// More than fits into a job.
+    #[error("the arguments and the environment are too large")]
+    TooLarge,
 }
 
 /// A question for a child with privilege.

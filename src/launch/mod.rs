@@ -8,6 +8,6 @@ pub mod launcher;
 pub mod pool;
 pub mod watch;
 
-pub use job::{Job, ProbeAnswer, ProbeJob, Step};
-pub use pool::{LaunchError, Launcher};
-pub use watch::{Exit, Running};
+pub use job::{Job, JobContext, JobDescriptors, JobError, ProbeAnswer, ProbeJob, Step};
+pub use pool::{LaunchError, Launcher, LauncherProcess, Target};
+pub use watch::{Exit, Running, Signaller};

@@ -97,6 +97,11 @@ impl Launcher {
         todo!()
     }
 
+    /// Ends the launcher and the children that were not used, and removes their cgroups. Running commands are not touched.
+    pub async fn close(self) {
+        todo!()
+    }
+
     /// Resolves when the launcher has ended.
     pub async fn gone(&self) {
         todo!()

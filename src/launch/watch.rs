@@ -43,6 +43,12 @@ impl Running {
         todo!()
     }
 
+    /// A handle that signals the command while another task waits for it.
+    #[must_use]
+    pub fn signaller(&self) -> Signaller {
+        todo!()
+    }
+
     /// SIGTERM, and SIGKILL after `kill_after`, to the command and (in its own cgroup) all that it started; returns how it ended.
     pub async fn end(&mut self, _kill_after: Duration) -> Exit {
         todo!()
@@ -50,6 +56,22 @@ impl Running {
 
     /// After its end: kills what it left behind in its own cgroup and removes the cgroup; in the caller's cgroup does nothing.
     pub async fn clean_up(self) {
+        todo!()
+    }
+}
+
+/// Sends signals to a running command; once it has been reaped, every signal is ESRCH.
+#[derive(Clone, Debug)]
+pub struct Signaller {
+    _private: (),
+}
+
+impl Signaller {
+    /// As [`Running::signal`].
+    ///
+    /// # Errors
+    /// ESRCH when it has ended.
+    pub fn signal(&self, _signal: i32, _group: bool) -> std::io::Result<()> {
         todo!()
     }
 }

@@ -1,2 +1,21 @@
 //! Command-line definitions: `--help`, the man pages and the completions all come from here.
+//!
+//! A program's definition carries three texts: `about` (a line), `long_about` (the manual's DESCRIPTION) and `after_long_help`.
+//! The last one holds further sections in one form, which `--help` prints as it stands and the manual's generator reads:
+//!
+//! ```text
+//! Exit status:
+//!   0    The command succeeded.
+//!   124  It was ended
+//!        after its time.
+//!
+//! See also:
+//!   rootwrapd(8), rootwrap.filters(5)
+//! ```
+//!
+//! A line without indentation that ends in a colon opens a section; in it, two blanks, a term, two or more blanks and a text make an
+//! entry, deeper lines go on with it, and a line of two blanks and text alone is a paragraph (`$ command` lines are shown as they stand).
 #![forbid(unsafe_code)]
+
+#[cfg(feature = "daemon")]
+pub mod rootwrapctl;

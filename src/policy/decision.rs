@@ -50,6 +50,7 @@ pub struct Permit {
     environment: Vec<(Vec<u8>, Vec<u8>)>,
     execution: Execution,
     masked_argv: Vec<Vec<u8>>,
+    source: String,
 }
 
 /// What a permit allows.
@@ -79,6 +80,11 @@ impl Permit {
     #[must_use]
     pub fn filter(&self) -> &Arc<FilterSpec> {
         &self.filter
+    }
+    /// `file:line` of the filter: `ROOTWRAP_FILTER_SOURCE`.
+    #[must_use]
+    pub fn filter_source(&self) -> &str {
+        &self.source
     }
     /// The filter of the inner command, where there is one.
     #[must_use]
@@ -155,6 +161,12 @@ impl Reason {
             Self::BadArguments => "bad-arguments",
             Self::NoSuchFilter => "no-such-filter",
         }
+    }
+}
+
+impl std::fmt::Display for Reason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 

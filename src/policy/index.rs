@@ -34,6 +34,23 @@ impl Policy {
         todo!()
     }
 
+    /// The files that it was built from, in order.
+    #[must_use]
+    pub fn files(&self) -> &[std::path::PathBuf] {
+        todo!()
+    }
+
+    /// `file:line` of a filter of this policy.
+    #[must_use]
+    pub fn source(&self, _filter: &super::spec::FilterSpec) -> String {
+        todo!()
+    }
+
+    /// All filters in the order in which they are tried.
+    pub fn filters(&self) -> impl Iterator<Item = &std::sync::Arc<super::spec::FilterSpec>> {
+        std::iter::empty()
+    }
+
     /// How many filters there are.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -7,10 +7,13 @@
 //! There is one decision function: the daemon, `rootwrapctl explain`, `check` and `list` all call [`decide`].
 #![forbid(unsafe_code)]
 
+pub mod capability;
 pub mod decision;
+pub mod environment;
 pub mod explain;
 pub mod facts;
 mod index;
+pub mod list;
 pub mod pattern;
 pub mod spec;
 pub mod subject;
@@ -18,4 +21,5 @@ pub mod subject;
 pub use decision::{Action, Denial, Outcome, Permit, Reason, Request, decide};
 pub use explain::{Explanation, explain};
 pub use index::{BuildError, Policy};
+pub use list::{Listed, list};
 pub use subject::Subject;

@@ -41,7 +41,8 @@ pub struct FilterSpec {
     pub callers: Arc<Callers>,
     /// What it runs.
     pub command: CommandSpec,
-    /// The arguments after the command: they must be covered exactly.
+    /// The arguments after the command: they must be covered exactly. [`Policy::build`](super::Policy::build) takes them out
+    /// (it keeps what it compiled): empty in the filters of a policy.
     pub args: Vec<Element>,
     /// How it runs.
     pub execution: Execution,
@@ -263,8 +264,8 @@ pub struct Cidr {
 /// How a command runs: everything of a filter but who and what.
 #[derive(Clone, Debug)]
 pub struct Execution {
-    /// As whom.
-    pub run_as: RunAs,
+    /// As whom; shared, because most filters say the same.
+    pub run_as: Arc<RunAs>,
     /// With which capabilities.
     pub capabilities: Capabilities,
     /// PR_SET_NO_NEW_PRIVS.
@@ -298,7 +299,7 @@ pub struct Execution {
 }
 
 /// As whom a command runs. Numbers only matter; names are for the environment and for people.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RunAs {
     /// Real, effective and saved uid; `None`: the user or group does not exist (yet), the filter never matches.
     pub ids: Option<Ids>,
@@ -311,7 +312,7 @@ pub struct RunAs {
 }
 
 /// Numbers of [`RunAs`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Ids {
     /// uid.
     pub uid: u32,

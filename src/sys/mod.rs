@@ -3,3 +3,5 @@
 
 #[cfg(feature = "tokio")]
 pub mod async_fd;
+pub mod peer;
+pub mod socket;

@@ -1,0 +1,158 @@
+//! The journal's records give back exactly what was asked, and nobody else's can be taken for them.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+
+use crate::common::Machine;
+use crate::{LINKS, machine_with_links};
+
+const ANYTHING: &str = r#"
+[callers]
+users = ["alice"]
+
+[[filter]]
+name = "true"
+command = "true"
+args = [{ repeat = { any = true, dash = true }, max = 4096 }]
+capabilities = []
+
+[[filter]]
+name = "logger"
+command = "logger"
+args = ["--journald"]
+capabilities = []
+"#;
+
+fn machine() -> Machine {
+    let machine = Machine::boot();
+    machine.filters(ANYTHING);
+    machine
+}
+
+/// Has alice run `true` with these arguments, and gives back the record's own arguments.
+fn round_trip(machine: &Machine, arguments: &[&str]) -> Vec<String> {
+    machine.alice([&["rootwrap", "true"], arguments].concat()).ok();
+    machine.decided("allowed").last().expect("a record").argv()
+}
+
+#[test]
+fn given_duplicates_and_bait_for_sorting_and_newlines_then_the_record_gives_back_the_arguments_in_order() {
+    let machine = machine();
+    for arguments in [
+        &["b", "a", "b", "a", "z", "a"][..],
+        &["--x", "-", "--", "a=b", "ROOTWRAP_DECISION=denied", "MESSAGE=forged"],
+        &[
+            "line\nROOTWRAP_DECISION=denied\nMESSAGE=forged",
+            "\u{1b}[31mred",
+            "\u{202e}bidi",
+            "tab\there",
+            "\"quoted\" \\ back",
+        ],
+        &["ÄÖÜ", "日本語", "\u{1f600}", "\u{fffd}"],
+    ] {
+        assert_eq!(round_trip(&machine, arguments), [&["true"], arguments].concat());
+    }
+    assert!(machine.decided("denied").is_empty(), "no field was made by an argument");
+    for record in machine.decided("allowed") {
+        assert!(
+            record.get("MESSAGE").chars().all(|c| !c.is_control() && c != '\u{202e}'),
+            "one printable line: {record:?}"
+        );
+    }
+}
+
+#[test]
+fn given_4096_arguments_then_the_record_holds_them_all() {
+    let machine = machine();
+    let arguments: Vec<String> = (0..4095).map(|number| (number * 7919 % 4096).to_string()).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    assert_eq!(round_trip(&machine, &arguments), [&["true"], &arguments[..]].concat());
+    assert_eq!(machine.decided("allowed")[0].ours("ARGC"), "4096");
+}
+
+#[test]
+fn given_every_byte_value_then_different_arguments_have_different_records() {
+    let machine = machine();
+    let every: Vec<OsString> = (1..=255).map(|byte| OsString::from_vec(vec![b'x', byte])).collect();
+    let argv = ["rootwrap", "true"].map(OsString::from).into_iter().chain(every);
+    machine.alice(argv).ok();
+    let recorded = machine.decided("allowed")[0].argv();
+    assert_eq!(recorded.len(), 256);
+    let mut distinct = recorded.clone();
+    distinct.sort();
+    distinct.dedup();
+    assert_eq!(distinct.len(), recorded.len(), "reversible: no two bytes are written alike");
+    for (byte, argument) in (1_u8..=127).zip(&recorded[1..]) {
+        assert_eq!(argument.as_bytes(), [b'x', byte], "what is UTF-8 stands as it is");
+    }
+}
+
+#[test]
+fn given_records_forged_by_a_user_and_by_a_launched_command_then_readers_do_not_take_them_for_the_services() {
+    let machine = machine();
+    machine.alice(["rootwrap", "true", "real"]).ok();
+    let bait = [
+        "ROOTWRAP_DECISION=allowed",
+        "ROOTWRAP_ARGV=[\"forged\"]",
+        "ROOTWRAP_CALLER_UID=0",
+        "MESSAGE=forged",
+    ];
+    machine.alice([&["/srv/tests/peer", "record"], &bait[..]].concat()).ok();
+    machine
+        .sh("alice", &format!("printf '{}\\n' | rootwrap logger --journald", bait.join("\\n")))
+        .ok();
+    // In a mount namespace of her own, alice's program has the service's path.
+    machine
+        .sh(
+            "alice",
+            &format!(
+                "unshare -Urm sh -c 'mount --bind /usr/bin/python3 /usr/libexec/rootwrap/rootwrapd &&
+                 /usr/libexec/rootwrap/rootwrapd /srv/tests/peer record \"$@\" MORE=namespace' sh {}",
+                bait.map(|field| format!("'{field}'")).join(" ")
+            ),
+        )
+        .ok();
+    let forged = machine.records_of_anybody(&["ROOTWRAP_ARGV=[\"forged\"]"]);
+    assert_eq!(forged.len(), 3, "all of them are in the journal: {forged:?}");
+    assert!(
+        forged.iter().any(|record| record.get("_EXE") == "/usr/libexec/rootwrap/rootwrapd"),
+        "one even names the service"
+    );
+    let ours = machine.decided("allowed");
+    assert_eq!(
+        ours.iter().map(|record| record.argv()).collect::<Vec<_>>(),
+        [vec!["true", "real"], vec!["logger", "--journald"]]
+    );
+}
+
+#[test]
+fn given_the_catalog_then_journalctl_explains_every_event() {
+    let machine = machine_with_links();
+    machine.root(["journalctl", "--update-catalog"]).ok();
+    machine.alice(["rootwrap", "cat", "/proc/self/status"]).ok();
+    machine.alice(["rootwrap", "ip", "link", "del", "v0"]).expect(126);
+    machine.write("/etc/rootwrap/filters.d/50-test.toml", "nonsense");
+    assert_ne!(machine.root(["rootwrapctl", "reload"]).code(), 0);
+    machine.filters(LINKS);
+    machine.root(["systemctl", "stop", "rootwrap.service"]).ok();
+
+    let mut events: Vec<String> = machine
+        .records(&[])
+        .iter()
+        .map(|record| record.get("MESSAGE_ID").to_owned())
+        .collect();
+    events.retain(|id| !id.is_empty());
+    events.sort();
+    events.dedup();
+    assert!(
+        events.len() >= 7,
+        "started, allowed, exited, denied, reload-failed, reloaded, stopped: {events:?}"
+    );
+    for id in events {
+        let explained = machine.journalctl(&["-x", "-o", "short", &format!("MESSAGE_ID={id}")]);
+        assert!(
+            explained.contains("\n-- Subject: ") && explained.contains("\n-- Defined-By: rootwrap"),
+            "{explained}"
+        );
+    }
+}

@@ -1,11 +1,9 @@
-//! `ROOTWRAP_ARGV`: an argument list as one JSON array that gives back the exact bytes.
+//! `ROOTWRAP_ARGV`: an argument list as one JSON array of strings that gives back the exact bytes.
 //!
-//! An argument that is UTF-8 is a JSON string. One that is not is an object with one member, `{"base64":"..."}` (RFC 4648 with
-//! padding): no string looks like that, so both can be told apart, and any JSON parser reads both. Characters that
-//! [`is_printable`] refuses are written as `\uXXXX`; the array is printable text on one line.
-
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+//! UTF-8 stands as it is. A byte that is not part of UTF-8, and the byte 0, is written as U+0000 and two hexadecimal digits:
+//! `caf\u0000e9` is `caf` and the byte 0xe9. No argument of a command can hold U+0000, so text never looks like an escape; and
+//! where a refused request does hold one, it is `\u000000`. Characters that [`is_printable`] refuses are written as `\uXXXX`, so
+//! the array is printable text on one line.
 
 use super::text::is_printable;
 
@@ -36,41 +34,46 @@ pub fn encode_within(argv: &[Vec<u8>], limit: usize) -> (String, bool) {
 }
 
 fn push(json: &mut String, argument: &[u8]) {
-    let Ok(text) = std::str::from_utf8(argument) else {
-        json.push_str("{\"base64\":\"");
-        STANDARD.encode_string(argument, json);
-        json.push_str("\"}");
-        return;
-    };
     json.push('"');
-    for character in text.chars() {
-        match character {
-            '"' => json.push_str("\\\""),
-            '\\' => json.push_str("\\\\"),
-            c if is_printable(c) => json.push(c),
-            c => {
-                for unit in c.encode_utf16(&mut [0; 2]) {
-                    json.push_str(&format!("\\u{unit:04x}"));
+    for chunk in argument.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            match character {
+                '"' => json.push_str("\\\""),
+                '\\' => json.push_str("\\\\"),
+                '\0' => push_byte(json, 0),
+                c if is_printable(c) => json.push(c),
+                c => {
+                    for unit in c.encode_utf16(&mut [0; 2]) {
+                        json.push_str(&format!("\\u{unit:04x}"));
+                    }
                 }
             }
         }
+        chunk.invalid().iter().for_each(|byte| push_byte(json, *byte));
     }
     json.push('"');
+}
+
+fn push_byte(json: &mut String, byte: u8) {
+    json.push_str(&format!("\\u0000{byte:02x}"));
 }
 
 /// Decodes what [`encode`] made; `None` where it is something else.
 #[must_use]
 pub fn decode(json: &str) -> Option<Vec<Vec<u8>>> {
-    let values: Vec<serde_json::Value> = serde_json::from_str(json).ok()?;
-    values.iter().map(argument).collect()
+    let texts: Vec<String> = serde_json::from_str(json).ok()?;
+    texts.iter().map(|text| argument(text)).collect()
 }
 
-fn argument(value: &serde_json::Value) -> Option<Vec<u8>> {
-    match value {
-        serde_json::Value::String(text) => Some(text.as_bytes().to_vec()),
-        serde_json::Value::Object(object) if object.len() == 1 => STANDARD.decode(object.get("base64")?.as_str()?).ok(),
-        _ => None,
+fn argument(text: &str) -> Option<Vec<u8>> {
+    let mut parts = text.split('\0');
+    let mut bytes = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        let (digits, rest) = part.split_at_checked(2)?;
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        bytes.extend_from_slice(rest.as_bytes());
     }
+    Some(bytes)
 }
 
 #[cfg(test)]
@@ -94,9 +97,10 @@ mod tests {
 
     #[test]
     fn text_that_looks_like_an_escape_is_told_apart_from_one() {
-        let literal = br#"{"base64":"/w=="}"#.to_vec();
-        round_trip(&[literal.clone(), b"\xff".to_vec()]);
-        assert_ne!(encode(&[literal]), encode(&[b"\xff".to_vec()]));
+        for literal in [&b"\\u0000ff"[..], b"\0ff", b"\xef\xbf\xbd"] {
+            round_trip(&[literal.to_vec(), b"\xff".to_vec()]);
+            assert_ne!(encode(&[literal.to_vec()]), encode(&[b"\xff".to_vec()]));
+        }
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! What is recorded, in typed fields, and how it becomes a record.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::argv;
 use super::record::Record;
 use super::text::{command_line, printable};
 use super::{Kind, Suppressed};
+use crate::policy::capability;
 use crate::policy::spec::Capabilities;
 
 /// Longest ROOTWRAP_ARGV, in bytes: far above what the largest message can hold, however it is escaped.
@@ -21,8 +22,8 @@ pub struct Caller {
     pub uid: u32,
     /// Effective gid.
     pub gid: u32,
-    /// Process id; `None` where the process is in a foreign pid namespace.
-    pub pid: Option<u32>,
+    /// Process id; 0 where the process is in a foreign pid namespace.
+    pub pid: u32,
     /// /proc/PID/comm: a name that the process chose.
     pub comm: Option<Vec<u8>>,
     /// The systemd unit.
@@ -325,17 +326,26 @@ impl Event {
             } => format!("{caller} may not run {}: {}", command.shown(), printable(detail.as_bytes(), SHOWN)),
             Self::Denied { caller, detail, .. } => format!("{caller} was refused: {}", printable(detail.as_bytes(), SHOWN)),
             Self::Suppressed { kind, suppressed } => {
-                format!("{} more {} records of {} in short succession", suppressed.count, kind.name(), whose(suppressed.key))
+                format!(
+                    "{} more {} records of {} in short succession",
+                    suppressed.count,
+                    kind.name(),
+                    whose(suppressed.key)
+                )
             }
             Self::Exited { command, ended, .. } => format!("{} {}", command.shown(), ended.shown()),
-            Self::LaunchFailed { command, reason, errno, .. } => {
+            Self::LaunchFailed {
+                command, reason, errno, ..
+            } => {
                 let why = errno.map_or_else(String::new, |e| format!(": {}", std::io::Error::from_raw_os_error(e)));
                 format!("{} did not start: {}{why}", command.shown(), printable(reason.as_bytes(), SHOWN))
             }
             Self::Reloaded { filters, warnings, .. } => {
                 format!("New policy in force: {filters} filters, {warnings} warnings")
             }
-            Self::ReloadFailed { policy, errors, detail, .. } => {
+            Self::ReloadFailed {
+                policy, errors, detail, ..
+            } => {
                 let first = printable(detail.lines().next().unwrap_or_default().as_bytes(), SHOWN);
                 let then = match policy {
                     Some(_) => "the one in force stays",
@@ -363,9 +373,7 @@ impl Caller {
     fn put(&self, record: &mut Record) {
         record.number("ROOTWRAP_CALLER_UID", self.uid);
         record.number("ROOTWRAP_CALLER_GID", self.gid);
-        if let Some(pid) = self.pid {
-            record.number("ROOTWRAP_CALLER_PID", pid);
-        }
+        record.number("ROOTWRAP_CALLER_PID", self.pid);
         record.optional("ROOTWRAP_CALLER_COMM", self.comm.as_ref());
         record.optional("ROOTWRAP_CALLER_UNIT", self.unit.as_ref());
         if let Some(loginuid) = self.loginuid {
@@ -458,29 +466,23 @@ impl Lost {
 
 impl std::fmt::Display for Lost {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.by_kind.iter().try_for_each(|(kind, count)| write!(f, " {} {count}", kind.name()))
+        self.by_kind
+            .iter()
+            .try_for_each(|(kind, count)| write!(f, " {} {count}", kind.name()))
     }
 }
 
 /// `all`, `none`, or the names as filters spell them, separated by blanks; a number where this build knows no name.
 #[must_use]
 pub fn capability_names(capabilities: Capabilities) -> String {
-    static NAMES: OnceLock<Vec<String>> = OnceLock::new();
     let bits = match capabilities {
         Capabilities::All => return "all".to_owned(),
         Capabilities::Set(0) => return "none".to_owned(),
         Capabilities::Set(bits) => bits,
     };
-    let names = NAMES.get_or_init(|| {
-        let known = caps::all();
-        let name = |bit: u8| {
-            let capability = known.iter().find(|c| c.index() == bit);
-            capability.map_or_else(|| bit.to_string(), |c| c.to_string().to_lowercase().trim_start_matches("cap_").to_owned())
-        };
-        (0..64).map(name).collect()
-    });
-    let held = names.iter().enumerate().filter(|(bit, _)| bits >> bit & 1 == 1);
-    held.map(|(_, name)| name.as_str()).collect::<Vec<_>>().join(" ")
+    let held = (0..64_u8).filter(|bit| bits >> bit & 1 == 1);
+    let names = held.map(|bit| capability::name(bit).map_or_else(|| bit.to_string(), str::to_owned));
+    names.collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -500,7 +502,7 @@ mod tests {
         Arc::new(Caller {
             uid: 991,
             gid: 990,
-            pid: Some(77),
+            pid: 77,
             comm: Some(b"neutron-l3".to_vec()),
             unit: Some("neutron-l3-agent.service".into()),
             loginuid: Some(1000),
@@ -544,7 +546,7 @@ mod tests {
             ("ROOTWRAP_FILTER", "set-mtu"),
             ("ROOTWRAP_FILTER_SOURCE", "/etc/rootwrap/filters.d/50-l3.toml:12"),
             ("ROOTWRAP_POLICY", "00ff"),
-            ("ROOTWRAP_ARGV", r#"["ip","link",{"base64":"/w=="}]"#),
+            ("ROOTWRAP_ARGV", r#"["ip","link","\u0000ff"]"#),
             ("ROOTWRAP_ARGC", "3"),
             ("ROOTWRAP_EXECUTABLE", "/usr/sbin/ip"),
             ("ROOTWRAP_RUN_AS_UID", "0"),

@@ -108,6 +108,9 @@ mod tests {
             let entry = entry.unwrap_or_else(|| panic!("{kind:?} has no catalog entry"));
             assert!(entry.contains("Subject: "), "{kind:?}");
         }
-        assert_eq!(catalog.matches("\n-- ").count() + usize::from(catalog.starts_with("-- ")), Kind::ALL.len());
+        assert_eq!(
+            catalog.matches("\n-- ").count() + usize::from(catalog.starts_with("-- ")),
+            Kind::ALL.len()
+        );
     }
 }

@@ -73,10 +73,7 @@ pub fn command_line(argv: &[Vec<u8>], limit: usize) -> String {
 }
 
 fn is_plain(argument: &[u8]) -> bool {
-    !argument.is_empty()
-        && argument
-            .iter()
-            .all(|b| b.is_ascii_alphanumeric() || b"-_./:=@%+,*^".contains(b))
+    !argument.is_empty() && argument.iter().all(|b| b.is_ascii_alphanumeric() || b"-_./:=@%+,*^".contains(b))
 }
 
 #[cfg(test)]

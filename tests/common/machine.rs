@@ -86,8 +86,8 @@ impl Machine {
         machine
     }
 
-    /// Boots over `root` without starting anything; `layer` lies over it.
-    pub fn bare(root: Option<&Path>, layer: Option<&Path>) -> Self {
+    /// Boots over `root` without starting anything; the tree `files` is copied over it.
+    pub fn bare(root: Option<&Path>, files: Option<&Path>) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("t{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let mut command = Command::new(tool());
@@ -104,7 +104,7 @@ impl Machine {
         command.arg("--bind").arg(format!("{TREE}/tests/integration/tools:{TOOLS}"));
         command.arg("--bind").arg(format!("{TREE}:/srv/tree"));
         command.arg("--bind").arg(format!("{}:/srv/build", build().display()));
-        for (option, path) in [("--root", root), ("--layer", layer)] {
+        for (option, path) in [("--root", root), ("--files", files)] {
             if let Some(path) = path {
                 command.arg(option).arg(path);
             }

@@ -1,4 +1,4 @@
-//! The package as `packaging/install` installs it, made once for all tests of a build and laid over every machine's root.
+//! The package as `packaging/install` installs it, made once for all tests of a build and copied to every machine.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};

@@ -23,7 +23,7 @@ capabilities = ["sys_admin"]
 [[filter]]
 name = "dnsmasq"
 command = "dnsmasq"
-args = ["--keep-in-foreground", "--conf-file=/dev/null", "--port=0", "--interface=lo", "--bind-interfaces", "--dhcp-range=127.0.0.10,127.0.0.20", "--dhcp-leasefile=/run/leases", "--pid-file=/run/dnsmasq-test.pid"]
+args = ["--keep-in-foreground", "--user=dnsmasq", "--conf-file=/dev/null", "--port=0", "--interface=lo", "--bind-interfaces", "--dhcp-range=127.0.0.10,127.0.0.20", "--dhcp-leasefile=/run/leases", "--pid-file=/run/dnsmasq-test.pid"]
 capabilities = ["chown", "net_admin", "net_bind_service", "net_raw", "setgid", "setuid"]
 "#;
 

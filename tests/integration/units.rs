@@ -132,6 +132,27 @@ fn given_the_shipped_units_then_what_the_service_relies_on_is_set() {
 }
 
 #[test]
+fn given_the_pages_that_the_units_refer_to_then_they_are_in_the_package() {
+    for name in ["rootwrap.service", "rootwrap.socket"] {
+        let pages = unit(name)
+            .into_iter()
+            .filter(|(key, _)| key == "Documentation")
+            .flat_map(|(_, value)| {
+                value
+                    .split(' ')
+                    .map(|page| page.strip_prefix("man:").expect("a manual page").replace('(', ".").replace(')', ""))
+                    .collect::<Vec<_>>()
+            });
+        for page in pages {
+            assert!(
+                Path::new(TREE).join("packaging/man").join(&page).exists(),
+                "{name} refers to {page}"
+            );
+        }
+    }
+}
+
+#[test]
 fn given_the_installed_units_then_systemd_finds_nothing_to_complain_about() {
     let machine = Machine::boot();
     let outcome = machine

@@ -2,6 +2,11 @@
 //! always matched by what journald says of their sender: its executable, and that it is root. The executable alone does not
 //! tell: in a mount namespace of its own, a program of anybody can have any path.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 use super::Machine;
@@ -24,9 +29,24 @@ impl Record {
         self.get(&format!("ROOTWRAP_{field}"))
     }
 
-    /// The arguments, taken out of their one field.
-    pub fn argv(&self) -> Vec<String> {
-        serde_json::from_str(self.ours("ARGV")).unwrap_or_else(|error| panic!("ARGV is no JSON array of strings ({error}): {self:?}"))
+    /// The arguments, taken out of their one field: JSON strings, and objects with base64 for what is not UTF-8.
+    pub fn argv(&self) -> Vec<OsString> {
+        let values: Vec<Value> = serde_json::from_str(self.ours("ARGV")).unwrap_or_else(|error| panic!("ARGV ({error}): {self:?}"));
+        let bytes = |value: &Value| match value {
+            Value::String(text) => text.clone().into_bytes(),
+            other => STANDARD
+                .decode(other["base64"].as_str().expect("a string or base64"))
+                .expect("base64"),
+        };
+        values.iter().map(|value| OsString::from_vec(bytes(value))).collect()
+    }
+
+    /// How many events it stands for.
+    pub fn count(&self) -> u32 {
+        match self.ours("COUNT") {
+            "" => 1,
+            count => count.parse().expect("a number"),
+        }
     }
 }
 
@@ -41,6 +61,11 @@ impl Machine {
     pub fn records_of_anybody(&self, matches: &[&str]) -> Vec<Record> {
         let arguments = [&["-o", "json", "--all"], matches].concat();
         parse(&self.journalctl(&arguments))
+    }
+
+    /// The service's records of one kind of event.
+    pub fn events(&self, kind: &str) -> Vec<Record> {
+        self.records(&[&format!("ROOTWRAP_EVENT={kind}")])
     }
 
     /// The service's records of one decision.

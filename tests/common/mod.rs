@@ -6,4 +6,5 @@ pub mod journal;
 pub mod machine;
 pub mod stage;
 
+pub use journal::Record;
 pub use machine::Machine;

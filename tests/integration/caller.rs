@@ -118,5 +118,6 @@ fn given_a_caller_of_a_foreign_pid_namespace_then_rules_for_its_uid_serve_it_and
     let [allowed] = &machine.decided("allowed")[..] else {
         panic!("one is allowed")
     };
-    assert_eq!(allowed.ours("CALLER_PID"), "0");
+    assert_eq!(allowed.ours("CALLER_UID"), "0");
+    assert_eq!(allowed.ours("CALLER_PID"), "", "its number means nothing here");
 }

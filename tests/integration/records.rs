@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-use crate::common::Machine;
+use crate::common::{Machine, Record};
 use crate::{LINKS, machine_with_links};
 
 const ANYTHING: &str = r#"
@@ -30,7 +30,7 @@ fn machine() -> Machine {
 }
 
 /// Has alice run `true` with these arguments, and gives back the record's own arguments.
-fn round_trip(machine: &Machine, arguments: &[&str]) -> Vec<String> {
+fn round_trip(machine: &Machine, arguments: &[&str]) -> Vec<OsString> {
     machine.alice([&["rootwrap", "true"], arguments].concat()).ok();
     machine.decided("allowed").last().expect("a record").argv()
 }
@@ -71,20 +71,14 @@ fn given_4096_arguments_then_the_record_holds_them_all() {
 }
 
 #[test]
-fn given_every_byte_value_then_different_arguments_have_different_records() {
+fn given_every_byte_value_then_the_record_gives_back_each() {
     let machine = machine();
-    let every: Vec<OsString> = (1..=255).map(|byte| OsString::from_vec(vec![b'x', byte])).collect();
-    let argv = ["rootwrap", "true"].map(OsString::from).into_iter().chain(every);
-    machine.alice(argv).ok();
-    let recorded = machine.decided("allowed")[0].argv();
-    assert_eq!(recorded.len(), 256);
-    let mut distinct = recorded.clone();
-    distinct.sort();
-    distinct.dedup();
-    assert_eq!(distinct.len(), recorded.len(), "reversible: no two bytes are written alike");
-    for (byte, argument) in (1_u8..=127).zip(&recorded[1..]) {
-        assert_eq!(argument.as_bytes(), [b'x', byte], "what is UTF-8 stands as it is");
-    }
+    let argv: Vec<OsString> = ["true".into()]
+        .into_iter()
+        .chain((1..=255).map(|byte| OsString::from_vec(vec![b'x', byte])))
+        .collect();
+    machine.alice([&["rootwrap".into()], &argv[..]].concat()).ok();
+    assert_eq!(machine.decided("allowed")[0].argv(), argv);
 }
 
 #[test]
@@ -118,11 +112,8 @@ fn given_records_forged_by_a_user_and_by_a_launched_command_then_readers_do_not_
         forged.iter().any(|record| record.get("_EXE") == "/usr/libexec/rootwrap/rootwrapd"),
         "one even names the service"
     );
-    let ours = machine.decided("allowed");
-    assert_eq!(
-        ours.iter().map(|record| record.argv()).collect::<Vec<_>>(),
-        [vec!["true", "real"], vec!["logger", "--journald"]]
-    );
+    let ours: Vec<_> = machine.decided("allowed").iter().map(Record::argv).collect();
+    assert_eq!(ours, [["true", "real"], ["logger", "--journald"]]);
 }
 
 #[test]
@@ -136,19 +127,13 @@ fn given_the_catalog_then_journalctl_explains_every_event() {
     machine.filters(LINKS);
     machine.root(["systemctl", "stop", "rootwrap.service"]).ok();
 
-    let mut events: Vec<String> = machine
-        .records(&[])
-        .iter()
-        .map(|record| record.get("MESSAGE_ID").to_owned())
-        .collect();
-    events.retain(|id| !id.is_empty());
-    events.sort();
-    events.dedup();
-    assert!(
-        events.len() >= 7,
-        "started, allowed, exited, denied, reload-failed, reloaded, stopped: {events:?}"
-    );
-    for id in events {
+    for kind in ["started", "allowed", "exited", "denied", "reload-failed", "reloaded", "stopped"] {
+        let id = machine
+            .events(kind)
+            .first()
+            .unwrap_or_else(|| panic!("no {kind}"))
+            .get("MESSAGE_ID")
+            .to_owned();
         let explained = machine.journalctl(&["-x", "-o", "short", &format!("MESSAGE_ID={id}")]);
         assert!(
             explained.contains("\n-- Subject: ") && explained.contains("\n-- Defined-By: rootwrap"),

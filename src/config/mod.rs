@@ -6,12 +6,16 @@
 
 pub mod diagnostic;
 pub mod settings;
+#[cfg(test)]
+pub(crate) mod testing;
+pub mod tests_runner;
 pub mod trusted;
 
 use std::path::PathBuf;
 
 pub use diagnostic::{Diagnostic, Severity};
 pub use settings::Settings;
+pub use tests_runner::{TestResult, run_tests};
 
 use crate::policy::Policy;
 

@@ -3,5 +3,13 @@
 
 #[cfg(feature = "tokio")]
 pub mod async_fd;
+#[cfg(feature = "daemon")]
+pub mod cgroup;
+#[cfg(feature = "daemon")]
+pub mod descriptors;
 pub mod peer;
+#[cfg(feature = "daemon")]
+pub mod pidfd;
+#[cfg(feature = "daemon")]
+pub mod process;
 pub mod socket;

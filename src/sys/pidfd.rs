@@ -118,6 +118,7 @@ mod tests {
     use std::os::fd::{AsFd, OwnedFd};
     use std::process::Command;
 
+    #[expect(clippy::zombie_processes, reason = "reaped by pidfd: that is what is tested")]
     fn spawn(script: &str) -> OwnedFd {
         let child = Command::new("/bin/sh").args(["-c", script]).spawn().unwrap();
         pidfd_open(Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap(), PidfdFlags::empty()).unwrap()

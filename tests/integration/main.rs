@@ -9,6 +9,7 @@
 mod common;
 
 mod activation;
+mod bad_input;
 mod caller;
 mod client;
 mod confinement;

@@ -114,6 +114,9 @@ pub struct ExplainReply {
     /// Allowed: by which filter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
+    /// Allowed: the filter of the inner command, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inner_filter: Option<String>,
     /// Allowed: what would be executed; absent where none of the filter's executables exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub executable: Option<String>,
@@ -194,6 +197,9 @@ pub struct StatusReply {
     /// SHA-256 of the policy in force, in hexadecimal; absent: there is none and every command is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy_hash: Option<String>,
+    /// Microseconds since it came into force.
+    #[serde(rename = "policyAgeUSec", default, skip_serializing_if = "Option::is_none")]
+    pub policy_age_usec: Option<u64>,
     /// How many filters it has.
     pub filters: u64,
     /// Why the policy on disk is not in force, rendered; only root sees it.

@@ -16,7 +16,8 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
         decides, so what they say is what it does.",
     after_long_help = SECTIONS,
     max_term_width = 100,
-    disable_help_subcommand = true
+    disable_help_subcommand = true,
+    subcommand_value_name = "VERB"
 )]
 pub struct Arguments {
     /// Socket of the service.

@@ -17,5 +17,7 @@
 //! entry, deeper lines go on with it, and a line of two blanks and text alone is a paragraph (`$ command` lines are shown as they stand).
 #![forbid(unsafe_code)]
 
+pub mod rootwrap;
 #[cfg(feature = "daemon")]
 pub mod rootwrapctl;
+pub mod timespan;

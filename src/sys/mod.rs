@@ -12,4 +12,5 @@ pub mod peer;
 pub mod pidfd;
 #[cfg(feature = "daemon")]
 pub mod process;
+pub mod signal;
 pub mod socket;

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use tokio::io::Interest;
 use tokio::sync::{mpsc, oneshot};
 
-use super::handover::Child;
+use super::handover::{Child, Unburied};
 use super::launcher::{REQUEST, Reply};
 use super::pool::LaunchError;
 use crate::sys::async_fd::AsyncOwnedFd;
@@ -36,12 +36,12 @@ pub(super) struct Control(mpsc::UnboundedSender<Request>);
 
 impl Control {
     /// Starts the task on the current runtime.
-    pub fn start(socket: OwnedFd) -> io::Result<Self> {
+    pub fn start(socket: OwnedFd, unburied: Unburied) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&socket, true)?;
         let socket = AsyncOwnedFd::register(socket, Interest::READABLE | Interest::WRITABLE)?;
         // Unbounded: whoever asks waits for the answer, and how many may ask is limited before.
         let (sender, requests) = mpsc::unbounded_channel();
-        tokio::spawn(serve(socket, requests));
+        tokio::spawn(serve(socket, requests, unburied));
         Ok(Self(sender))
     }
 
@@ -54,13 +54,13 @@ impl Control {
     }
 }
 
-async fn serve(socket: AsyncOwnedFd, mut requests: mpsc::UnboundedReceiver<Request>) {
+async fn serve(socket: AsyncOwnedFd, mut requests: mpsc::UnboundedReceiver<Request>, unburied: Unburied) {
     while let Some(Request { birthplace, reply }) = requests.recv().await {
         if reply.is_closed() {
             discard(birthplace);
             continue;
         }
-        let forked = fork(&socket, birthplace).await;
+        let forked = fork(&socket, birthplace, &unburied).await;
         let gone = matches!(forked, Err(LaunchError::LauncherGone));
         // Where nobody waits any more the child is dropped, which kills it.
         let _ = reply.send(forked);
@@ -71,14 +71,14 @@ async fn serve(socket: AsyncOwnedFd, mut requests: mpsc::UnboundedReceiver<Reque
     }
 }
 
-async fn fork(socket: &AsyncOwnedFd, birthplace: Birthplace) -> Result<Child, LaunchError> {
+async fn fork(socket: &AsyncOwnedFd, birthplace: Birthplace, unburied: &Unburied) -> Result<Child, LaunchError> {
     match ask(socket, &birthplace).await {
         Ok((pid, pidfd, childs_socket)) => {
             let cgroup = match birthplace {
                 Birthplace::Own(cgroup) => Some(cgroup),
                 Birthplace::Launcher | Birthplace::Foreign(_) => None,
             };
-            Child::new(pid, pidfd, childs_socket, cgroup)
+            Child::new(pid, pidfd, childs_socket, cgroup, unburied.clone())
         }
         Err(error) => {
             discard(birthplace);

@@ -12,7 +12,7 @@ use crate::sys::descriptors;
 /// Returns its number and a pidfd.
 ///
 /// # Errors
-/// Those of clone3(2): EAGAIN (a limit of processes), ENODEV (the cgroup is gone), EBUSY, EOPNOTSUPP, EACCES (not this cgroup).
+/// Those of clone3(2): EAGAIN (a limit of processes), ENODEV or ENOENT (the cgroup is gone), EBUSY, EOPNOTSUPP, EACCES (not this cgroup).
 pub(super) fn child_of_parent(cgroup: Option<BorrowedFd<'_>>, socket: OwnedFd, host: Host) -> io::Result<(u32, OwnedFd)> {
     let mut pidfd: RawFd = -1;
     // SAFETY: zero is a valid value of this plain C structure: no flag, no stack, no TLS, no signal.

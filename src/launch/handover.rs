@@ -29,7 +29,12 @@ pub(super) struct Child {
     cgroup: Option<Cgroup>,
     /// It is a command now: not ours to kill.
     released: bool,
+    unburied: Unburied,
 }
+
+/// Held by every child until it is a command, or reaped and its cgroup removed: whoever holds the other end of the channel hears when
+/// the last one is gone.
+pub(super) type Unburied = tokio::sync::mpsc::Sender<std::convert::Infallible>;
 
 /// Why a job was not done.
 #[derive(Debug)]
@@ -41,7 +46,7 @@ pub(super) enum NotDone {
 }
 
 impl Child {
-    pub fn new(pid: u32, pidfd: OwnedFd, socket: OwnedFd, cgroup: Option<Cgroup>) -> Result<Self, LaunchError> {
+    pub fn new(pid: u32, pidfd: OwnedFd, socket: OwnedFd, cgroup: Option<Cgroup>, unburied: Unburied) -> Result<Self, LaunchError> {
         let registered = rustix::io::ioctl_fionbio(&socket, true)
             .map_err(io::Error::from)
             .and_then(|()| AsyncOwnedFd::register(socket, Interest::READABLE | Interest::WRITABLE))
@@ -53,6 +58,7 @@ impl Child {
             socket,
             cgroup,
             released: false,
+            unburied,
         })
     }
 
@@ -80,12 +86,6 @@ impl Child {
             },
             Some(_) | None => Err(NotDone::Failed(LaunchError::OutcomeUnknown)),
         }
-    }
-
-    /// Ends a child that is not needed.
-    pub async fn discard(mut self) {
-        self.released = true;
-        bury(self.process.clone(), self.cgroup.take()).await;
     }
 
     /// Asks a question.
@@ -189,7 +189,11 @@ impl Drop for Child {
         if self.released {
             return;
         }
-        let bury = bury(self.process.clone(), self.cgroup.take());
+        let (process, cgroup, unburied) = (self.process.clone(), self.cgroup.take(), self.unburied.clone());
+        let bury = async move {
+            bury(process, cgroup).await;
+            drop(unburied);
+        };
         // Outside the runtime rootwrapd is about to end: the socket closes, the child exits, and its next parent reaps it.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(bury);

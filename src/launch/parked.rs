@@ -73,14 +73,20 @@ pub(super) struct Parked {
 #[derive(Debug)]
 struct Waiting {
     child: Child,
-    watcher: Watcher,
+    watcher: Task,
 }
 
-/// Ends the task when nobody is waiting for its news any more.
+/// Ends a task when nobody is waiting for its news any more.
 #[derive(Debug)]
-struct Watcher(AbortHandle);
+pub(super) struct Task(AbortHandle);
 
-impl Drop for Watcher {
+impl Task {
+    pub fn spawn(work: impl Future<Output = ()> + Send + 'static) -> Self {
+        Self(tokio::spawn(work).abort_handle())
+    }
+}
+
+impl Drop for Task {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -130,11 +136,6 @@ impl Parked {
         }
     }
 
-    /// All that are parked, for the end.
-    pub fn empty(&self) -> Vec<Child> {
-        std::iter::from_fn(|| self.pop()).collect()
-    }
-
     async fn make(&self) -> Result<Child, LaunchError> {
         let birthplace = match &self.cgroups {
             Some(cgroups) => Birthplace::Own(cgroups.create().map_err(|error| LaunchError::fork(&error))?),
@@ -145,16 +146,13 @@ impl Parked {
 
     fn park(self: &Arc<Self>, child: Child) {
         let (process, pool) = (child.process().clone(), Arc::downgrade(self));
-        let watcher = tokio::spawn(async move {
+        let watcher = Task::spawn(async move {
             process.until_ended().await;
             if let Some(pool) = pool.upgrade() {
                 pool.refill();
             }
         });
-        self.lock().push_back(Waiting {
-            child,
-            watcher: Watcher(watcher.abort_handle()),
-        });
+        self.lock().push_back(Waiting { child, watcher });
     }
 
     fn pop(&self) -> Option<Child> {

@@ -1,5 +1,6 @@
 //! rootwrapd's side of the launcher: start it, ask it for children, keep some parked, hand them jobs.
 
+use std::convert::Infallible;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -9,11 +10,12 @@ use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
 use super::control::{Birthplace, Control};
 use super::handover::{Child, NotDone};
-use super::parked::{JobCgroups, Parked};
+use super::parked::{JobCgroups, Parked, Task};
 use super::watch::Process;
 use super::{Job, ProbeAnswer, ProbeJob, Running, Step};
 
@@ -26,7 +28,9 @@ pub struct Launcher {
     process: Arc<Process>,
     control: Control,
     parked: Arc<Parked>,
-    refiller: tokio::task::JoinHandle<()>,
+    refiller: Task,
+    /// Closed once every child is a command, or gone.
+    unburied: mpsc::Receiver<Infallible>,
 }
 
 /// The launcher's process before the runtime is up.
@@ -109,14 +113,16 @@ impl LauncherProcess {
     pub fn into_launcher(self, parked: u32, cgroup_root: Option<&Path>) -> io::Result<Launcher> {
         let cgroups = cgroup_root.map(JobCgroups::new).transpose()?;
         let process = Arc::new(Process::new(self.pid, self.pidfd)?);
-        let control = Control::start(self.socket)?;
+        let (held_by_children, unburied) = mpsc::channel(1);
+        let control = Control::start(self.socket, held_by_children)?;
         let parked = Parked::new(control.clone(), cgroups, parked);
-        let refiller = tokio::spawn(parked.clone().keep_full());
+        let refiller = Task::spawn(parked.clone().keep_full());
         Ok(Launcher {
             process,
             control,
             parked,
             refiller,
+            unburied,
         })
     }
 
@@ -190,13 +196,16 @@ impl Launcher {
 
     /// Ends the launcher and the children that were not used, and removes their cgroups. Running commands are not touched.
     pub async fn close(self) {
-        self.refiller.abort();
-        for child in self.parked.empty() {
-            child.discard().await;
-        }
-        // Its socket closes with the last handle, and it exits; a launcher that does not is no longer ours.
-        let process = self.process.clone();
-        drop(self);
+        let Self {
+            process,
+            control,
+            parked,
+            refiller,
+            mut unburied,
+        } = self;
+        drop((refiller, parked, control));
+        let _closed: Option<Infallible> = unburied.recv().await;
+        // Its socket has closed with the last handle, so it exits by itself; one that does not is no longer ours.
         process.kill();
         process.reap().await;
     }
@@ -204,11 +213,5 @@ impl Launcher {
     /// Resolves when the launcher has ended.
     pub async fn gone(&self) {
         self.process.until_ended().await;
-    }
-}
-
-impl Drop for Launcher {
-    fn drop(&mut self) {
-        self.refiller.abort();
     }
 }

@@ -5,6 +5,8 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
+use super::process::MAX_SIGNAL;
+
 /// How a child ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
@@ -30,7 +32,7 @@ pub enum Status {
 /// # Errors
 /// ESRCH when it has been reaped, EINVAL for another number, EPERM.
 pub fn send_signal(pidfd: BorrowedFd<'_>, signal: i32) -> io::Result<()> {
-    if !(1..=64).contains(&signal) {
+    if !(1..=MAX_SIGNAL).contains(&signal) {
         return Err(io::Error::from_raw_os_error(libc::EINVAL));
     }
     let no_info = std::ptr::null::<libc::siginfo_t>();

@@ -5,6 +5,9 @@
 
 use std::io;
 
+/// The kernel's _NSIG: signals are numbered from 1 to this.
+pub const MAX_SIGNAL: i32 = 64;
+
 /// SCHED_OTHER without SCHED_RESET_ON_FORK, see sched_setscheduler(2).
 ///
 /// # Errors
@@ -64,15 +67,14 @@ pub fn join_new_session_keyring() -> io::Result<()> {
 /// # Errors
 /// Those of sigaction(2) and sigprocmask(2).
 pub fn reset_signals() -> io::Result<()> {
-    for signal in 1..=libc::SIGRTMAX() {
-        if signal == libc::SIGKILL || signal == libc::SIGSTOP {
-            continue;
-        }
-        // SAFETY: SIG_DFL is no function of ours. glibc refuses (EINVAL) the two signals between 31 and SIGRTMIN that it keeps
-        // for itself; nothing that links to it can have changed those.
-        if unsafe { libc::signal(signal, libc::SIG_DFL) } == libc::SIG_ERR && !(32..libc::SIGRTMIN()).contains(&signal) {
-            return Err(io::Error::last_os_error());
-        }
+    // The kernel's own call: a parent may have left the two signals ignored that glibc keeps for itself and does not let us reset.
+    // As the kernel's `struct sigaction` all zero is SIG_DFL, without flags, restorer and mask, on every architecture.
+    let default = [0_u64; 4];
+    for signal in (1..=MAX_SIGNAL).filter(|signal| ![libc::SIGKILL, libc::SIGSTOP].contains(signal)) {
+        let no_old = std::ptr::null_mut::<u64>();
+        // SAFETY: `default` is at least as large as the kernel's structure and outlives the call; no handler is installed, and glibc
+        // sends itself none of its signals in a process with a single thread.
+        check(unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, default.as_ptr(), no_old, MAX_SIGNAL / 8) })?;
     }
     nix::sys::signal::SigSet::empty().thread_set_mask()?;
     Ok(())
@@ -85,7 +87,7 @@ pub fn reset_signals() -> io::Result<()> {
 pub fn kill_group(group: u32, signal: i32) -> io::Result<()> {
     let invalid = || io::Error::from_raw_os_error(libc::EINVAL);
     let group = i32::try_from(group).ok().filter(|group| *group > 1).ok_or_else(invalid)?;
-    if !(1..=64).contains(&signal) {
+    if !(1..=MAX_SIGNAL).contains(&signal) {
         return Err(invalid());
     }
     // SAFETY: numbers only, and the first is below -1.

@@ -3,9 +3,15 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::call::{Call, leading_assignments};
+use super::evaluate::{Case, Fit, Match};
 use super::facts::{Facts, Question};
-use super::spec::{Execution, FilterSpec};
-use super::{Policy, Subject};
+use super::index::Filter;
+use super::spec::{Execution, FilterSpec, OnDisconnect, Placement};
+use super::{Policy, Subject, denial, mask};
+
+/// Most arguments after the command.
+pub const MAX_ARGUMENTS: usize = 4096;
 
 /// One request, as the caller made it.
 #[derive(Clone, Copy, Debug)]
@@ -171,7 +177,98 @@ impl std::fmt::Display for Reason {
 }
 
 /// Decides one request. No I/O; linear in the filters of this command, not in all filters.
+///
+/// The first filter of the command, in order, that matches all of it allows it.
 #[must_use]
-pub fn decide(_policy: &Policy, _request: &Request<'_>, _facts: &Facts) -> Outcome {
-    todo!()
+pub fn decide(policy: &Policy, request: &Request<'_>, facts: &Facts) -> Outcome {
+    let Some(call) = Call::new(request) else {
+        return Outcome::Deny(denial::bad_arguments(policy, request));
+    };
+    if request.profile.is_some() {
+        return Outcome::Deny(denial::no_such_filter(policy, request, &call));
+    }
+    let case = Case::new(policy, request, &call, facts);
+    for (_, filter) in policy.likely_or_all(call.command, call.args, false) {
+        if !is_usable(filter, request) {
+            continue;
+        }
+        if let Fit::Match(found) = case.evaluate(filter, None) {
+            if !found.verdict.allows() {
+                continue;
+            }
+            if !found.open.is_empty() {
+                return Outcome::Ask(found.open);
+            }
+            return Outcome::Allow(Box::new(Permit::new(&case, request, filter, &found)));
+        }
+    }
+    Outcome::Deny(denial::explain(&case, request))
+}
+
+/// Whether this caller may use the filter on its own, in this request.
+pub(super) fn is_usable(filter: &Filter, request: &Request<'_>) -> bool {
+    !filter.spec.inner_only && request.filter.is_none_or(|name| name == filter.spec.name) && filter.admits(request.subject)
+}
+
+impl Permit {
+    fn new(case: &Case<'_>, request: &Request<'_>, filter: &Filter, found: &Match) -> Self {
+        let (policy, call) = (case.policy, case.call);
+        let mut args = call.args.to_vec();
+        let mut environment = call.environment.clone();
+        let mut inner = None;
+        let mut inner_action = None;
+        if let Some(part) = &found.inner {
+            let (moved, _) = leading_assignments(call.args.get(part.at..).unwrap_or_default());
+            environment.extend(moved);
+            args.drain(part.at..part.at + part.words);
+            inner = policy.filter(part.filter).map(|filter| Arc::clone(&filter.spec));
+            inner_action = inner.as_ref().map(|inner| (part.at, inner.command.candidates.clone()));
+        }
+        let action = match &found.signal {
+            Some((signal, pid, question)) => Action::Signal {
+                pid: *pid,
+                question: question.clone(),
+                signal: *signal,
+            },
+            None => Action::Execute {
+                candidates: filter.spec.command.candidates.clone(),
+                inner: inner_action,
+            },
+        };
+        Self {
+            execution: execution(&filter.spec, inner.as_deref()),
+            filter: Arc::clone(&filter.spec),
+            inner,
+            action,
+            args,
+            environment: environment
+                .into_iter()
+                .map(|(name, value)| (name.to_vec(), value.to_vec()))
+                .collect(),
+            masked_argv: mask::allowed(case, request, found),
+            source: policy.source(&filter.spec),
+        }
+    }
+}
+
+/// How a command runs: as the outer filter says, with both filters' capabilities, variables that are always set (the outer's win),
+/// the smaller timeout, and detached where either says so and the command lives in the caller's cgroup.
+fn execution(outer: &FilterSpec, inner: Option<&FilterSpec>) -> Execution {
+    let mut execution = outer.execution.clone();
+    if let Some(inner) = inner.map(|inner| &inner.execution) {
+        execution.capabilities = execution.capabilities.union(inner.capabilities);
+        execution.timeout = [execution.timeout, inner.timeout].into_iter().flatten().min();
+        for (name, value) in &inner.env_set {
+            if !execution.env_set.iter().any(|(set, _)| set == name) {
+                execution.env_set.push((name.clone(), value.clone()));
+            }
+        }
+        if inner.on_disconnect == OnDisconnect::Detach {
+            execution.on_disconnect = OnDisconnect::Detach;
+        }
+    }
+    if execution.placement != Placement::Caller {
+        execution.on_disconnect = OnDisconnect::Kill;
+    }
+    execution
 }

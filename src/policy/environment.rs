@@ -1,7 +1,10 @@
-//! Variables that callers may not set, whatever a filter says.
+//! Variables of callers: what they may be called, hold, and who judges them.
 //!
-//! The kernel does not set AT_SECURE for our children, so ld.so strips nothing: this list is the only guard against names that
-//! steer the loader, an interpreter, or a tool that starts programs.
+//! Names that steer the loader, an interpreter, or a tool that starts programs are refused whatever a filter says. The kernel does not set AT_SECURE for our children, so ld.so strips nothing: this list is the only guard.
+
+use super::facts::{Facts, Question};
+use super::pattern::{Arena, Lean};
+use super::text::{either, printable, quoted};
 
 /// Names, in full.
 const NAMES: &[&str] = &[
@@ -164,8 +167,169 @@ const PREFIXES: &[&str] = &[
     "OPENSSL_",
 ];
 
+/// A name and its value.
+pub(super) type Variable<'a> = (&'a [u8], &'a [u8]);
+
+/// Why a variable is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refused {
+    /// Index of the variable.
+    pub(super) at: usize,
+    /// What was expected, in words.
+    pub(super) expected: String,
+}
+
+/// Judges all variables of a request. Each must be listed at least once, and every list that names it must take its value:
+/// the lists are those of a filter and, with an inner command, of the inner filter.
+pub(super) fn judge(
+    variables: &[Variable<'_>],
+    lists: &[&[(Box<str>, u32)]],
+    arena: &Arena,
+    facts: &Facts,
+) -> Result<Vec<Question>, Refused> {
+    let mut lean = Lean::new(facts);
+    for (at, (name, value)) in variables.iter().enumerate() {
+        let refuse = |expected: String| Err(Refused { at, expected });
+        let shown = printable(name.get(..64).unwrap_or(name));
+        if !is_name(name) {
+            return refuse("names of variables with letters, digits and `_` only".to_owned());
+        }
+        if steers(name) {
+            return refuse(format!(
+                "no variable {shown}: it steers the loader or an interpreter and is never taken from a caller"
+            ));
+        }
+        if variables.iter().take(at).any(|(other, _)| other == name) {
+            return refuse(format!("the variable {shown} only once"));
+        }
+        let mut listed = lists
+            .iter()
+            .flat_map(|list| list.iter())
+            .filter(|(allowed, _)| allowed.as_bytes() == *name)
+            .peekable();
+        if listed.peek().is_none() {
+            return refuse(names(lists));
+        }
+        if !is_harmless(name, value) {
+            return refuse(format!(
+                "a value of {shown} without NUL, leading `()` and, for locale and time zone, `/` and `%`"
+            ));
+        }
+        for (_, part) in listed {
+            let Some(part) = arena.part(*part) else {
+                return refuse(names(lists));
+            };
+            if !part.accepts(value, false, &mut lean) {
+                return refuse(format!("{shown}={}", part.expected()));
+            }
+        }
+    }
+    Ok(lean.open)
+}
+
+fn names(lists: &[&[(Box<str>, u32)]]) -> String {
+    let names: Vec<String> = lists
+        .iter()
+        .flat_map(|list| list.iter())
+        .map(|(name, _)| quoted(name.as_bytes()))
+        .collect();
+    if names.is_empty() {
+        "no variables".to_owned()
+    } else {
+        format!("no variables but {}", either(&names))
+    }
+}
+
+/// Whether a word is `NAME=VALUE`, and if so which.
+pub(super) fn assignment(word: &[u8]) -> Option<Variable<'_>> {
+    let at = word.iter().position(|byte| *byte == b'=')?;
+    let (name, value) = (word.get(..at)?, word.get(at + 1..)?);
+    is_name(name).then_some((name, value))
+}
+
+fn is_name(name: &[u8]) -> bool {
+    name.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
+        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+}
+
+/// Values that libc or a shell would take for more than text: paths and formats in locale and time zone, functions of old bash.
+fn is_harmless(name: &[u8], value: &[u8]) -> bool {
+    let locale = matches!(name, b"TZ" | b"LANG" | b"LANGUAGE" | b"TERM") || name.starts_with(b"LC_");
+    !(value.contains(&0) || value.starts_with(b"()") || locale && value.iter().any(|byte| b"/%".contains(byte)))
+}
+
 /// Whether a name steers the loader, an interpreter or a tool that starts programs: never taken from a caller.
 #[must_use]
 pub fn steers(name: &[u8]) -> bool {
     NAMES.iter().any(|n| n.as_bytes() == name) || PREFIXES.iter().any(|p| name.starts_with(p.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_steer_are_many_and_some_that_do_not_are_free() {
+        assert!(NAMES.len() + PREFIXES.len() >= 70);
+        for name in [
+            "LD_PRELOAD",
+            "LD_AUDIT",
+            "GLIBC_TUNABLES",
+            "GCONV_PATH",
+            "BASH_ENV",
+            "ENV",
+            "IFS",
+            "PERL5LIB",
+            "PYTHONPATH",
+            "RUBYOPT",
+            "NODE_OPTIONS",
+            "GIT_CONFIG_COUNT",
+            "PAGER",
+            "SYSTEMD_PAGER",
+            "PATH",
+            "HOME",
+            "BASH_FUNC_x",
+            "TERMINFO",
+            "NLSPATH",
+        ] {
+            assert!(steers(name.as_bytes()), "{name}");
+        }
+        for name in [
+            "LC_ALL",
+            "LANG",
+            "TZ",
+            "TERM",
+            "PROCESS_TAG",
+            "LVM_SUPPRESS_FD_WARNINGS",
+            "COLUMNS",
+            "NO_COLOR",
+        ] {
+            assert!(!steers(name.as_bytes()), "{name}");
+        }
+    }
+
+    #[test]
+    fn words_are_assignments_only_with_a_good_name() {
+        assert_eq!(assignment(b"A=b=c"), Some((&b"A"[..], &b"b=c"[..])));
+        assert_eq!(assignment(b"A="), Some((&b"A"[..], &b""[..])));
+        for word in ["=x", "A", "-A=x", "A-B=x", "1A=x", "", "A B=x", "\u{e9}=x"] {
+            assert_eq!(assignment(word.as_bytes()), None, "{word}");
+        }
+    }
+
+    #[test]
+    fn values_with_paths_formats_or_functions_are_refused() {
+        for (name, value, expected) in [
+            ("TZ", "UTC", true),
+            ("TZ", ":/etc/passwd", false),
+            ("LC_ALL", "C", true),
+            ("LC_TIME", "%n", false),
+            ("LANG", "../x", false),
+            ("A", "/x%", true),
+            ("A", "() { :; }", false),
+            ("A", "a\0b", false),
+        ] {
+            assert_eq!(is_harmless(name.as_bytes(), value.as_bytes()), expected, "{name}={value:?}");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! What a caller may run: the answer to `ListFilters`.
 
-use super::{Policy, Subject};
+use super::{Policy, Subject, capability};
 
 /// One filter of a caller, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +22,14 @@ pub struct Listed {
 }
 
 /// The filters that this caller may use, in the order in which they are tried.
-pub fn list<'a>(_policy: &'a Policy, _subject: &'a Subject) -> impl Iterator<Item = Listed> + 'a {
-    std::iter::empty()
+pub fn list<'a>(policy: &'a Policy, subject: &'a Subject) -> impl Iterator<Item = Listed> + 'a {
+    policy.all().iter().filter(|filter| filter.admits(subject)).map(|filter| Listed {
+        name: filter.spec.name.clone(),
+        source: policy.source(&filter.spec),
+        command: filter.spec.command.spelled.join("|"),
+        pattern: filter.compiled.pattern.to_string(),
+        capabilities: capability::names(filter.spec.execution.capabilities),
+        run_as: filter.spec.execution.run_as.user.clone(),
+        inner_only: filter.spec.inner_only,
+    })
 }

@@ -7,16 +7,26 @@
 //! There is one decision function: the daemon, `rootwrapctl explain`, `check` and `list` all call [`decide`].
 #![forbid(unsafe_code)]
 
+mod call;
 pub mod capability;
 pub mod decision;
+mod denial;
 pub mod environment;
+mod evaluate;
 pub mod explain;
 pub mod facts;
 mod index;
+mod link;
 pub mod list;
-pub mod pattern;
+mod mask;
+mod pattern;
 pub mod spec;
 pub mod subject;
+#[cfg(test)]
+mod testing;
+mod text;
+mod tree;
+mod verdict;
 
 pub use decision::{Action, Denial, Outcome, Permit, Reason, Request, decide};
 pub use explain::{Explanation, explain};

@@ -231,7 +231,7 @@ pub enum InnerFilters {
 }
 
 /// Which addresses an `ip` element takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IpFamily {
     /// Both.
     Any,
@@ -242,7 +242,7 @@ pub enum IpFamily {
 }
 
 /// Whether an `ip` element takes a prefix length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Prefix {
     /// It must not be there.
     No,
@@ -253,7 +253,7 @@ pub enum Prefix {
 }
 
 /// A network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cidr {
     /// Its address.
     pub address: std::net::IpAddr,
@@ -365,4 +365,10 @@ pub enum Placement {
     Own,
     /// The caller's cgroup.
     Caller,
+}
+
+impl std::fmt::Display for Cidr {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.address, self.prefix)
+    }
 }

@@ -74,7 +74,12 @@ fn given_refusals_then_status_and_message_say_why_and_what_to_do() {
         (
             not_permitted("arguments-mismatch", "Ask the network team."),
             126,
-            "rootwrap: no filter for `ip link del 'v 0'` allows you: Ask the network team; see: rootwrapctl explain -- ip link del 'v 0'\n",
+            "rootwrap: Ask the network team; see: rootwrapctl explain -- ip link del 'v 0'\n",
+        ),
+        (
+            not_permitted("no-filter", "no filter for `ip` allows you; see: rootwrapctl explain -- ip ***"),
+            126,
+            "rootwrap: no filter for `ip` allows you; see: rootwrapctl explain -- ip ***\n",
         ),
         (
             not_permitted("environment-mismatch", "variable A\u{1b}[2J is not allowed"),

@@ -426,3 +426,26 @@ fn given_org_varlink_service_then_its_replies_are_what_its_definition_says() {
         }
     );
 }
+
+#[test]
+fn given_the_manual_then_it_names_everything_that_the_definition_has() {
+    let manual = include_str!("../packaging/man/rootwrap-protocol.7");
+    let words: std::collections::BTreeSet<&str> = manual.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+    let interface = own();
+    let mut names: Vec<String> = interface.methods.keys().chain(interface.errors.keys()).cloned().collect();
+    let structs = interface
+        .methods
+        .values()
+        .flat_map(|(call, reply)| [call, reply])
+        .chain(interface.types.values());
+    for kind in structs.chain(interface.errors.values()) {
+        match kind {
+            Type::Struct(members) => names.extend(members.iter().map(|(name, _)| name.clone())),
+            Type::Enum(words) => names.extend(words.iter().cloned()),
+            other => panic!("{other:?}"),
+        }
+    }
+    for name in names {
+        assert!(words.contains(name.as_str()), "{name} is not in the manual");
+    }
+}

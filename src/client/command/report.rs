@@ -163,23 +163,23 @@ fn refusal(error: &protocol::Error, explain: &str, arguments: &Arguments) -> Fai
     Failure { status, text }
 }
 
-/// `reason` is the service's word for machines; `message` its sentence for people, which may be missing.
+/// `reason` is the service's word for machines; `message` its sentence for people, which mostly says already what to do.
 fn denial(reason: &str, message: &str, explain: &str, arguments: &Arguments) -> String {
     use std::os::unix::ffi::OsStrExt;
-    let argv: Vec<Vec<u8>> = arguments.command.iter().map(|argument| argument.as_bytes().to_vec()).collect();
-    let mut text = match reason {
-        "no-filter" | "arguments-mismatch" if !message.starts_with("no filter") => {
+    let text = match reason {
+        _ if !message.is_empty() => message.trim_end().to_owned(),
+        "no-filter" | "arguments-mismatch" => {
+            let argv: Vec<Vec<u8>> = arguments.command.iter().map(|argument| argument.as_bytes().to_vec()).collect();
             format!("no filter for `{}` allows you", command_line(&argv))
         }
         "stdin-mismatch" => "the filter takes no standard input: run it with < /dev/null".into(),
-        _ if message.is_empty() => format!("not permitted: {}", printable(reason)),
-        _ => String::new(),
+        _ => format!("not permitted: {}", printable(reason)),
     };
-    if !message.is_empty() {
-        text.push_str(if text.is_empty() { "" } else { ": " });
-        text.push_str(message.trim_end_matches('.'));
+    if text.contains("rootwrapctl explain") {
+        text
+    } else {
+        format!("{}; see: {explain}", text.trim_end_matches('.'))
     }
-    format!("{text}; see: {explain}")
 }
 
 fn seconds(micros: u64) -> String {

@@ -1,9 +1,14 @@
-//! The service as systemd's own Varlink client sees it (systemd 257, as in Debian 13).
+//! The service as Varlink clients see it that others wrote: systemd's own (257, as in Debian 13) and the crate zlink.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 use serde_json::Value;
 
 use crate::LINKS;
 use crate::common::Machine;
+use crate::common::stage::TREE;
 
 const SOCKET: &str = "/run/rootwrap.sock";
 
@@ -69,4 +74,23 @@ fn given_the_next_debian_release_then_the_main_job_works_as_here() {
         .root(["systemd-analyze", "verify", "--man=no", "rootwrap.socket", "rootwrap.service"])
         .expect(0);
     assert_eq!(outcome.stderr, "");
+}
+
+#[test]
+fn given_a_client_made_with_zlink_then_it_and_the_service_understand_each_other() {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("interop-zlink");
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let build = Command::new(cargo)
+        .args(["build", "--quiet", "--locked", "--manifest-path"])
+        .arg(Path::new(TREE).join("tests/interop-zlink/Cargo.toml"))
+        .env("CARGO_TARGET_DIR", &target)
+        .output()
+        .expect("cargo");
+    assert!(build.status.success(), "{}", String::from_utf8_lossy(&build.stderr));
+
+    let machine = Machine::boot();
+    machine.filters(LINKS);
+    fs::copy(target.join("debug/interop-zlink"), machine.path("/usr/local/bin/interop-zlink")).expect("copy");
+    let said = machine.alice(["interop-zlink", SOCKET, "cat", "/proc/self/status"]).ok();
+    assert_eq!(said.lines().last(), Some("ok"), "{said}");
 }

@@ -378,6 +378,23 @@ fn given_no_new_privs_and_no_groups_then_it_works() {
     assert!(status.success());
 }
 
+/// In a user namespace without a map, and in one where the caller is root: ids cannot be sent, and the service's root is not to be seen.
+#[test]
+fn given_a_user_namespace_then_the_kernel_says_who_it_is() {
+    for options in ["-U", "-Ur"] {
+        let service = Service::start(|mut peer| {
+            peer.run();
+            peer.reply(&exited("r1"));
+        });
+        let output = Command::new("unshare")
+            .args([options, env!("CARGO_BIN_EXE_rootwrap"), "true"])
+            .env("ROOTWRAP_SOCKET", service.path())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{options}: {}", stderr(&output));
+    }
+}
+
 #[test]
 fn given_list_then_a_line_for_every_filter() {
     let output = answered(&["-l"], |mut peer| {

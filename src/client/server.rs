@@ -1,6 +1,8 @@
 //! Which socket, and whether to trust who listens there.
 //!
 //! A socket that systemd listens on has PID 1 as its peer, so neither the pid nor its executable says anything: only the uid counts.
+//! In a user namespace that does not have the outer root (user_namespaces(7)) root shows as the overflow uid, as any outer user does;
+//! there that uid is taken for root, because the alternative is that nothing in a rootless container can use the service.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
@@ -68,7 +70,7 @@ impl Server {
 
     fn trust(&self, uid: u32) -> Result<(), Error> {
         let own = rustix::process::geteuid().as_raw();
-        if uid == 0 || (self.own_user && uid == own) {
+        if uid == 0 || (self.own_user && uid == own) || is_outer_root(uid) {
             return Ok(());
         }
         Err(Error::Untrusted {
@@ -78,9 +80,39 @@ impl Server {
     }
 }
 
+/// Whether this may be root of an outer user namespace. Never in the initial one, where every uid is mapped.
+fn is_outer_root(uid: u32) -> bool {
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let overflow = read("/proc/sys/kernel/overflowuid").trim().parse() == Ok(uid);
+    overflow && is_unmapped(&read("/proc/self/uid_map"), uid)
+}
+
+/// Lines of a map: first uid inside, first uid outside, how many.
+fn is_unmapped(map: &str, uid: u32) -> bool {
+    let covers = |line: &str| {
+        let numbers: Option<Vec<u64>> = line.split_whitespace().map(|number| number.parse().ok()).collect();
+        match numbers.as_deref() {
+            Some([inside, _, count]) => (*inside..inside.saturating_add(*count)).contains(&u64::from(uid)),
+            // Not understood: as if it were mapped, so that nobody is trusted.
+            _ => true,
+        }
+    };
+    // A namespace whose map has not been written yet has an empty file. (Without /proc nobody gets here: the overflow uid is unknown.)
+    !map.lines().any(covers)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn given_the_initial_namespace_then_no_uid_is_unmapped() {
+        assert!(!is_unmapped("         0          0 4294967295\n", 65534));
+        assert!(is_unmapped("         0       1000          1\n", 65534));
+        assert!(!is_unmapped("0 1000 1\n1 100000 65536\n", 65534));
+        assert!(is_unmapped("", 65534));
+        assert!(!is_unmapped("nonsense\n", 65534));
+    }
 
     #[test]
     fn given_a_stranger_then_no_trust_and_given_root_then_trust() {

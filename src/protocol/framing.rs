@@ -185,7 +185,14 @@ impl<'fd> Outgoing<'fd> {
             return Ok(());
         }
         let fds: &[BorrowedFd<'_>] = if self.sent == 0 { &self.fds } else { &[] };
-        self.sent += socket::send_with(socket, rest, fds, self.credentials)?;
+        self.sent += match socket::send_with(socket, rest, fds, self.credentials) {
+            // A user namespace without our ids has no number to send for them (user_namespaces(7)): the kernel knows better.
+            Err(error) if self.credentials.is_some() && error.kind() == io::ErrorKind::InvalidInput => {
+                self.credentials = None;
+                socket::send_with(socket, rest, fds, None)?
+            }
+            sent => sent?,
+        };
         Ok(())
     }
 

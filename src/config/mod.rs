@@ -3,17 +3,42 @@
 //! Everything that is wrong is reported in one go, as `file:line:col` with the source line. Any error makes the whole
 //! policy void; warnings do not.
 #![forbid(unsafe_code)]
+#![deny(clippy::indexing_slicing)]
 
+mod accounts;
+mod callers;
+mod capabilities;
+mod command;
 pub mod diagnostic;
+mod directories;
+mod document;
+mod duration;
+mod element;
+mod execution;
+mod file;
+mod filter;
+mod identity;
+mod load;
+mod paths;
+mod reader;
+mod report;
+mod run_as;
 pub mod settings;
+mod suggest;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod tests_runner;
+mod tests_table;
 pub mod trusted;
+mod unsupported;
+mod variables;
+mod world;
+mod writable;
 
 use std::path::PathBuf;
 
 pub use diagnostic::{Diagnostic, Severity};
+pub use load::load;
 pub use settings::Settings;
 pub use tests_runner::{TestResult, run_tests};
 
@@ -52,6 +77,8 @@ pub struct TestCase {
     pub argv: Vec<Vec<u8>>,
     /// `as`: a user, a number, or a table of user, group, groups, unit, label.
     pub subject: Option<crate::policy::Subject>,
+    /// A user or group of `as` that does not exist here: the subject is a stranger then.
+    pub unknown: Option<String>,
     /// `env`.
     pub environment: Vec<(Vec<u8>, Vec<u8>)>,
     /// `cwd = true`: the caller passes its directory.
@@ -62,12 +89,4 @@ pub struct TestCase {
     pub filter: Option<String>,
     /// The capabilities that it must get, as bits.
     pub capabilities: Option<crate::policy::spec::Capabilities>,
-}
-
-/// Loads a policy.
-///
-/// # Errors
-/// Everything that is wrong, warnings included, in the order of files and lines.
-pub fn load(_source: &Source, _settings: &Settings) -> Result<Loaded, Vec<Diagnostic>> {
-    todo!()
 }

@@ -1,5 +1,6 @@
 //! Runs the `[[test]]`s of a policy with the daemon's own decision function.
 
+use super::tests_table::NOBODY;
 use super::{Loaded, TestCase};
 use crate::policy::facts::Facts;
 use crate::policy::{Outcome, Permit, Request, Subject, capability, decide};
@@ -37,8 +38,8 @@ pub fn run_tests(loaded: &Loaded) -> Vec<TestResult> {
 fn run(loaded: &Loaded, test: &TestCase) -> TestResult {
     let assumed = Subject {
         // No account has this number; the file's callers admit it.
-        uid: u32::MAX - 1,
-        gid: u32::MAX - 1,
+        uid: NOBODY,
+        gid: NOBODY,
         assumed_by_file: Some(test.file),
         ..Subject::default()
     };
@@ -69,7 +70,13 @@ fn failure(test: &TestCase, outcome: &Outcome) -> Option<String> {
             permit.filter().name,
             permit.filter_source()
         )),
-        Outcome::Deny(denial) if test.allow => Some(format!("expected allow, but {} ({})", denial.message, denial.reason)),
+        Outcome::Deny(denial) if test.allow => {
+            let stranger = test
+                .unknown
+                .as_ref()
+                .map_or_else(String::new, |name| format!("; there is no {name} here"));
+            Some(format!("expected allow, but {} ({}){stranger}", denial.message, denial.reason))
+        }
         Outcome::Deny(_) => None,
         Outcome::Ask(_) => Some("the decision depends on what is on this machine".into()),
     }

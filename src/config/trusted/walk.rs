@@ -43,6 +43,10 @@ impl Found {
         FileType::from_raw_mode(self.stat.st_mode) == FileType::RegularFile
     }
 
+    pub fn is_directory(&self) -> bool {
+        FileType::from_raw_mode(self.stat.st_mode) == FileType::Directory
+    }
+
     /// Opens the directory for listing.
     pub fn list(&self) -> Result<OwnedFd, Untrusted> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;

@@ -20,4 +20,6 @@
 pub mod rootwrap;
 #[cfg(feature = "daemon")]
 pub mod rootwrapctl;
+#[cfg(feature = "daemon")]
+pub mod rootwrapd;
 pub mod timespan;

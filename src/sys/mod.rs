@@ -1,6 +1,8 @@
 //! System calls that need `unsafe`, each behind a safe function: descriptors in and out are owned or borrowed, no policy here.
 #![allow(unsafe_code)]
 
+#[cfg(feature = "daemon")]
+pub mod activation;
 #[cfg(feature = "tokio")]
 pub mod async_fd;
 #[cfg(feature = "daemon")]

@@ -1,8 +1,32 @@
 //! rootwrapd: listener, callers, sessions, quotas, reload, life cycle.
+//!
+//! [`start`] prepares the process (sockets, cgroup, launcher, confinement); [`serve`] is its life; [`accept`] lets callers in,
+//! [`peer`] says who they are, a [`session`] answers one of them; [`run`] carries out one command and `supervise` sees it to its end.
+//! One thread runs all of it; loading a policy is the only work that is done in another one. Every limit is in [`quota`].
 #![forbid(unsafe_code)]
 
-/// The daemon's main function; returns its exit status.
-#[must_use]
-pub fn main() -> std::process::ExitCode {
-    todo!()
-}
+pub mod accept;
+pub mod capture;
+pub mod cgroup;
+pub mod confine;
+pub mod connection;
+pub mod decide;
+pub mod descriptors;
+pub mod diagnostics;
+pub mod executables;
+pub mod facts;
+pub mod jobs;
+pub mod listen;
+pub mod notify;
+pub mod peer;
+pub mod quota;
+pub mod reload;
+pub mod run;
+pub mod serve;
+pub mod service;
+pub mod session;
+pub mod start;
+mod supervise;
+pub mod verbs;
+
+pub use start::main;

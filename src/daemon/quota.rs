@@ -4,6 +4,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::sync::Notify;
+
 use crate::config::Settings;
 use crate::protocol::io_rootwrap::{CallerStatus, Counters};
 
@@ -50,7 +52,14 @@ pub struct Exceeded {
 
 /// Counts what is held, per user and in all. Cheap to clone: all clones count together.
 #[derive(Clone, Debug, Default)]
-pub struct Quota(Arc<Mutex<Books>>);
+pub struct Quota(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    books: Mutex<Books>,
+    /// Something was given back.
+    returned: Notify,
+}
 
 #[derive(Debug, Default)]
 struct Books {
@@ -104,7 +113,7 @@ impl Held<'_> {
 
 impl Quota {
     fn books(&self) -> MutexGuard<'_, Books> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// One more connection of this user.
@@ -181,6 +190,17 @@ impl Quota {
     #[must_use]
     pub fn commands(&self) -> u32 {
         self.books().all.commands
+    }
+
+    /// Waits until nobody holds a connection or a command.
+    pub async fn until_unused(&self) {
+        loop {
+            let returned = self.0.returned.notified();
+            if self.connections() == 0 && self.commands() == 0 {
+                return;
+            }
+            returned.await;
+        }
     }
 
     /// For GetStatus: the counters and users that this caller may see.
@@ -287,7 +307,9 @@ impl Slot {
             let rest = own.get().saturating_sub(less);
             own.set(rest);
         }
+        drop(books);
         self.amount = self.amount.saturating_sub(less);
+        self.quota.0.returned.notify_waiters();
     }
 }
 

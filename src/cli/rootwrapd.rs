@@ -22,16 +22,20 @@ use clap::Parser;
 pub struct Arguments {
     /// Bind this socket, instead of taking the one that systemd passes
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::FilePath)]
-    #[arg(long_help = "Bind this socket, instead of taking the one that systemd passes. Anybody may connect to it (mode 0666; the \
-        filters decide); the directory must be writable by its owner only.")]
+    #[arg(
+        long_help = "Bind this socket, instead of taking the one that systemd passes. Anybody may connect to it (mode 0666; the \
+        filters decide); the directory must be writable by its owner only."
+    )]
     pub socket: Option<PathBuf>,
     /// The service's settings; files in PATH.d are read after it
     #[arg(long, value_name = "PATH", default_value = "/etc/rootwrap/rootwrap.toml", value_hint = clap::ValueHint::FilePath)]
     pub config: PathBuf,
     /// Read filters from here, instead of the directories that the settings name
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
-    #[arg(long_help = "Read filters from here, instead of the directories that the settings name. May be given several times: a \
-        file of a later directory masks the file of the same name in an earlier one.")]
+    #[arg(
+        long_help = "Read filters from here, instead of the directories that the settings name. May be given several times: a \
+        file of a later directory masks the file of the same name in an earlier one."
+    )]
     pub filters: Vec<PathBuf>,
     /// The program that makes the commands' processes [default: rootwrap-launcher beside rootwrapd]
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::ExecutablePath)]
@@ -41,8 +45,10 @@ pub struct Arguments {
     pub journal_socket: PathBuf,
     /// Start in a user namespace other than the initial one
     #[arg(long)]
-    #[arg(long_help = "Start in a user namespace other than the initial one. Users of the host that the namespace does not map cannot \
-        be told apart there and are refused; whoever made the namespace is root in it.")]
+    #[arg(
+        long_help = "Start in a user namespace other than the initial one. Users of the host that the namespace does not map cannot \
+        be told apart there and are refused; whoever made the namespace is root in it."
+    )]
     pub allow_userns: bool,
 }
 

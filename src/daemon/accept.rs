@@ -61,7 +61,7 @@ impl Acceptor {
     /// Accepts from now on.
     pub fn start(&mut self) {
         for index in 0..self.shared.sockets.len() {
-            self.tasks.spawn(Arc::clone(&self.shared).accept_all(index));
+            self.tasks.spawn_local(Arc::clone(&self.shared).accept_all(index));
         }
     }
 
@@ -148,10 +148,12 @@ impl Shared {
             .and_then(|socket| Connection::new(socket, Arc::clone(caller), settings.message_size, settings.request_timeout, account))
             .map_err(|error| {
                 tracing::error!("a connection of uid {} cannot be served: {error}", caller.uid());
-                Error::Busy { what: "descriptors".into() }
+                Error::Busy {
+                    what: "descriptors".into(),
+                }
             })?;
         let session = Session::new(Arc::clone(service), Arc::clone(&self.files), connection);
-        tokio::spawn(async move {
+        tokio::task::spawn_local(async move {
             session.serve().await;
             drop(slot);
         });

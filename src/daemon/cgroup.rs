@@ -26,7 +26,9 @@ pub fn enter_daemon() -> Result<Result<PathBuf, String>> {
     };
     let daemon = unit.join(DAEMON);
     match fs::create_dir(&daemon) {
-        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(error).with_context(|| format!("{}", daemon.display())),
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+            return Err(error).with_context(|| format!("{}", daemon.display()));
+        }
         _ => {}
     }
     let procs = daemon.join("cgroup.procs");
@@ -57,7 +59,10 @@ impl Mount {
     /// The directory of a cgroup as /proc/PID/cgroup names it.
     #[must_use]
     pub fn directory(&self, cgroup: &Path) -> PathBuf {
-        let below = cgroup.strip_prefix(&self.root).or_else(|_| cgroup.strip_prefix("/")).unwrap_or(cgroup);
+        let below = cgroup
+            .strip_prefix(&self.root)
+            .or_else(|_| cgroup.strip_prefix("/"))
+            .unwrap_or(cgroup);
         self.point.join(below)
     }
 }
@@ -81,7 +86,11 @@ fn parse_mounts(mountinfo: &str) -> Option<Mount> {
     });
     let first = mounts.next()?;
     let usual = |mount: &Mount| mount.point.starts_with("/sys/fs/cgroup");
-    if usual(&first) { Some(first) } else { mounts.find(usual).or(Some(first)) }
+    if usual(&first) {
+        Some(first)
+    } else {
+        mounts.find(usual).or(Some(first))
+    }
 }
 
 /// Blanks, tabs, newlines and backslashes are octal in mountinfo.
@@ -112,7 +121,9 @@ pub fn unit(cgroup: &Path) -> Option<String> {
     })??;
     // systemd puts an underscore before names that the kernel could take for files of its own.
     let name = name.strip_prefix('_').unwrap_or(name);
-    let is_unit = [".service", ".scope", ".socket", ".mount", ".swap"].iter().any(|suffix| name.ends_with(suffix));
+    let is_unit = [".service", ".scope", ".socket", ".mount", ".swap"]
+        .iter()
+        .any(|suffix| name.ends_with(suffix));
     is_unit.then(|| name.to_owned())
 }
 
@@ -127,7 +138,10 @@ mod tests {
     #[test]
     fn the_unit_is_the_first_component_after_the_slices() {
         assert_eq!(unit_of("/system.slice/agent.service").as_deref(), Some("agent.service"));
-        assert_eq!(unit_of("/system.slice/system-a.slice/a@1.service/sub").as_deref(), Some("a@1.service"));
+        assert_eq!(
+            unit_of("/system.slice/system-a.slice/a@1.service/sub").as_deref(),
+            Some("a@1.service")
+        );
         assert_eq!(unit_of("/init.scope").as_deref(), Some("init.scope"));
         assert_eq!(unit_of("/system.slice/foo\\x2dbar.service").as_deref(), Some("foo\\x2dbar.service"));
         assert_eq!(unit_of("/system.slice/_cgroup.service").as_deref(), Some("cgroup.service"));
@@ -143,7 +157,15 @@ mod tests {
 
     #[test]
     fn given_no_unit_then_none_is_made_up() {
-        for cgroup in ["/", "", "/system.slice", "/docker/0123", "/../agent.service", "agent.service", "/lxc.payload/x.service"] {
+        for cgroup in [
+            "/",
+            "",
+            "/system.slice",
+            "/docker/0123",
+            "/../agent.service",
+            "agent.service",
+            "/lxc.payload/x.service",
+        ] {
             assert_eq!(unit_of(cgroup), None, "{cgroup}");
         }
     }
@@ -151,7 +173,10 @@ mod tests {
     #[test]
     fn cgroup2_is_found_alone_beside_version_1_and_in_a_namespace() {
         let alone = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw\n";
-        assert_eq!(parse_mounts(alone).unwrap().directory(Path::new("/a/b")), Path::new("/sys/fs/cgroup/a/b"));
+        assert_eq!(
+            parse_mounts(alone).unwrap().directory(Path::new("/a/b")),
+            Path::new("/sys/fs/cgroup/a/b")
+        );
         let hybrid = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n40 31 0:37 / /sys/fs/cgroup/systemd rw - cgroup cgroup rw\n\
             41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
         assert_eq!(parse_mounts(hybrid).unwrap().point, Path::new("/sys/fs/cgroup/unified"));

@@ -141,7 +141,6 @@ const DENIED_HERE: &[libc::c_long] = &[
     libc::SYS_ioperm,
     libc::SYS_modify_ldt,
     libc::SYS_uselib,
-    libc::SYS_create_module,
     libc::SYS_kexec_file_load,
     libc::SYS_vhangup,
     libc::SYS_nfsservctl,
@@ -197,12 +196,18 @@ mod tests {
     fn given_a_thread_with_the_filters_then_threads_can_be_made_and_programs_and_namespaces_cannot() {
         std::thread::spawn(|| {
             rustix::thread::set_no_new_privs(true).unwrap();
-            filters().unwrap().iter().for_each(|filter| seccompiler::apply_filter(filter).unwrap());
+            filters()
+                .unwrap()
+                .iter()
+                .for_each(|filter| seccompiler::apply_filter(filter).unwrap());
             std::thread::spawn(|| ()).join().unwrap();
             assert!(std::process::Command::new("/bin/true").status().is_err());
             let error = nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNS).unwrap_err();
             assert_eq!(error, nix::errno::Errno::EPERM);
-            assert_eq!(nix::unistd::setuid(nix::unistd::Uid::from_raw(0)).unwrap_err(), nix::errno::Errno::EPERM);
+            assert_eq!(
+                nix::unistd::setuid(nix::unistd::Uid::from_raw(0)).unwrap_err(),
+                nix::errno::Errno::EPERM
+            );
         })
         .join()
         .unwrap();

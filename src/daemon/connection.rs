@@ -96,7 +96,9 @@ impl Connection {
     }
 
     fn settle(&mut self) -> Result<(), Ended> {
-        self.account.set_bytes(self.partial.saturating_add(self.pending)).map_err(Ended::OverQuota)
+        self.account
+            .set_bytes(self.partial.saturating_add(self.pending))
+            .map_err(Ended::OverQuota)
     }
 
     /// The next whole message. Cancel safe: nothing that was received gets lost.
@@ -157,8 +159,20 @@ impl Connection {
         self.settle()
     }
 
+    /// As [`next`](Self::next), or with no room for another message only the end of the connection. Cancel safe.
+    ///
+    /// # Errors
+    /// [`Ended`].
+    pub async fn next_or_closed(&mut self, has_room: bool) -> Result<Message, Ended> {
+        if has_room {
+            return self.next().await;
+        }
+        self.closed().await;
+        Err(Ended::Closed)
+    }
+
     /// Resolves when the caller has closed the connection, without taking what it has sent. Cancel safe.
-    pub async fn closed(&mut self) {
+    async fn closed(&mut self) {
         loop {
             match self.socket.readable().await {
                 Ok(mut guard) if !guard.ready().is_read_closed() => guard.clear_ready(),
@@ -184,11 +198,16 @@ impl Connection {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     let ready = timeout_at(deadline, self.socket.writable()).await;
                     let mut guard = ready.map_err(|_| Ended::Unread)?.map_err(Ended::Io)?;
-                    if outgoing.send(self.socket.as_fd()).is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
+                    if outgoing
+                        .send(self.socket.as_fd())
+                        .is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+                    {
                         guard.clear_ready();
                     }
                 }
-                Err(error) if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) => return Err(Ended::Closed),
+                Err(error) if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) => {
+                    return Err(Ended::Closed);
+                }
                 Err(error) => return Err(Ended::Io(error)),
             }
         }

@@ -29,7 +29,10 @@ pub fn install() {
         Err(_) => false,
     };
     if !installed {
-        let stderr = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false).without_time();
+        let stderr = tracing_subscriber::fmt::layer()
+            .with_writer(std::io::stderr)
+            .with_ansi(false)
+            .without_time();
         // Fails only where a subscriber is there already.
         let _ = tracing_subscriber::registry().with(stderr).with(Informative).try_init();
     }

@@ -29,7 +29,10 @@ pub fn acquire(arguments: &Arguments) -> Result<Listeners> {
     let passed = activation::take_descriptors().map_err(anyhow::Error::msg)?;
     match &arguments.socket {
         Some(path) => {
-            ensure!(passed.is_empty(), "--socket was given, but systemd passed sockets as well: use one of both");
+            ensure!(
+                passed.is_empty(),
+                "--socket was given, but systemd passed sockets as well: use one of both"
+            );
             let listener = bind(path).with_context(|| format!("{}", path.display()))?;
             Ok(Listeners {
                 sockets: vec![prepare(listener)?],
@@ -42,8 +45,14 @@ pub fn acquire(arguments: &Arguments) -> Result<Listeners> {
                 "no socket was passed: start rootwrap.socket (systemctl start rootwrap.socket), or use --socket PATH"
             );
             let sockets = passed.into_iter().enumerate().map(|(index, (descriptor, name))| {
-                let shown = format!("passed descriptor {} ({})", index + 3, name.as_deref().unwrap_or("unnamed").escape_debug());
-                check(&descriptor, name.as_deref()).and_then(|()| prepare(descriptor.into())).context(shown)
+                let shown = format!(
+                    "passed descriptor {} ({})",
+                    index + 3,
+                    name.as_deref().unwrap_or("unnamed").escape_debug()
+                );
+                check(&descriptor, name.as_deref())
+                    .and_then(|()| prepare(descriptor.into()))
+                    .context(shown)
             });
             Ok(Listeners {
                 sockets: sockets.collect::<Result<_>>()?,
@@ -64,7 +73,10 @@ fn check(descriptor: &OwnedFd, name: Option<&str>) -> Result<()> {
     let domain = sockopt::socket_domain(descriptor).context("not a socket")?;
     ensure!(domain == AddressFamily::UNIX, "not a unix(7) socket: use ListenStream=/PATH");
     let kind = sockopt::socket_type(descriptor)?;
-    ensure!(kind == SocketType::STREAM, "not a stream socket: use ListenStream=, not ListenDatagram= or ListenSequentialPacket=");
+    ensure!(
+        kind == SocketType::STREAM,
+        "not a stream socket: use ListenStream=, not ListenDatagram= or ListenSequentialPacket="
+    );
     ensure!(sockopt::socket_acceptconn(descriptor)?, "not listening: use Accept=no");
     Ok(())
 }

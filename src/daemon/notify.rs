@@ -41,7 +41,9 @@ pub fn alive() {
 /// How often [`alive`] must be called: half the time that the manager waits. `None`: it does not watch.
 #[must_use]
 pub fn watchdog() -> Option<Duration> {
-    watchdog_enabled(false).map(|timeout| timeout / 2).filter(|interval| !interval.is_zero())
+    watchdog_enabled(false)
+        .map(|timeout| timeout / 2)
+        .filter(|interval| !interval.is_zero())
 }
 
 /// A newline would begin another assignment.

@@ -61,7 +61,10 @@ impl CallerIdentity {
         // The process may have ended already; only what needs it is missing then.
         let pidfd = peer::pidfd(socket).ok();
         let label = peer::security_label(socket).ok().flatten();
-        let process = pidfd.as_ref().map(|pidfd| Process::read(credentials.pid, pidfd.as_fd())).unwrap_or_default();
+        let process = pidfd
+            .as_ref()
+            .map(|pidfd| Process::read(credentials.pid, pidfd.as_fd()))
+            .unwrap_or_default();
         Ok(Self {
             shown: Arc::new(Caller {
                 uid: credentials.uid,

@@ -278,10 +278,18 @@ impl Slot {
     fn grow(&mut self, more: usize, own_limit: usize, all_limit: usize) -> Result<(), Exceeded> {
         let mut books = self.quota.books();
         let is_root = self.uid == 0;
-        let all_limit = if is_root { all_limit } else { all_limit - all_limit.div_ceil(RESERVE as usize) };
+        let all_limit = if is_root {
+            all_limit
+        } else {
+            all_limit - all_limit.div_ceil(RESERVE as usize)
+        };
         let own_limit = if is_root { all_limit } else { own_limit };
         let all = books.all.held(self.limit).get().saturating_add(more);
-        let own = books.by_uid.get_mut(&self.uid).map_or(0, |usage| usage.held(self.limit).get()).saturating_add(more);
+        let own = books
+            .by_uid
+            .get_mut(&self.uid)
+            .map_or(0, |usage| usage.held(self.limit).get())
+            .saturating_add(more);
         for (held, limit) in [(own, own_limit), (all, all_limit)] {
             if held > limit {
                 return Err(Exceeded {

@@ -36,7 +36,11 @@ impl Files {
 
     fn load(&self) -> Result<(Settings, Loaded), Vec<Diagnostic>> {
         let settings = Settings::load(&self.config, true)?;
-        let directories = if self.filters.is_empty() { &settings.filter_dirs } else { &self.filters };
+        let directories = if self.filters.is_empty() {
+            &settings.filter_dirs
+        } else {
+            &self.filters
+        };
         let source = Source {
             directories: directories.clone(),
             files: Vec::new(),

@@ -56,7 +56,7 @@ pub fn begin(service: Arc<Service>, caller: Arc<CallerIdentity>, connection: Con
         connection,
         gone,
     };
-    tokio::spawn(task.carry_out(run, fds, started_sender, done_sender));
+    tokio::task::spawn_local(task.carry_out(run, fds, started_sender, done_sender));
     Ongoing {
         started,
         done,
@@ -144,11 +144,20 @@ impl Task {
             if matches!(self.gone.try_recv(), Err(oneshot::error::TryRecvError::Closed)) {
                 return Err(NotStarted::new("caller-gone", libc::ESRCH));
             }
-            self.service.launcher.launch(job, target, LAUNCH_DEADLINE).await.map_err(NotStarted::launch)
+            self.service
+                .launcher
+                .launch(job, target, LAUNCH_DEADLINE)
+                .await
+                .map_err(NotStarted::launch)
         };
         let running = launched.await.map_err(|failure| self.launch_failed(&record, failure))?;
-        let listed = self.service.jobs.list(&self.id, Arc::clone(&self.caller), self.connection, running.signaller());
-        self.service.quota.count(self.caller.uid(), |counters| counters.allowed = counters.allowed.saturating_add(1));
+        let listed = self
+            .service
+            .jobs
+            .list(&self.id, Arc::clone(&self.caller), self.connection, running.signaller());
+        self.service
+            .quota
+            .count(self.caller.uid(), |counters| counters.allowed = counters.allowed.saturating_add(1));
         let execution = permitted.permit.execution();
         Ok(Begun::Running(Box::new(Supervised {
             timeout: shorter(execution.timeout, run.timeout_usec),
@@ -274,7 +283,11 @@ impl Task {
         match why {
             Unusable::Missing => {
                 self.refuse(command, "no-such-executable", "none of the filter's executables exists".into());
-                let name = permitted.permit.masked_argv().first().map(|name| String::from_utf8_lossy(name).into_owned());
+                let name = permitted
+                    .permit
+                    .masked_argv()
+                    .first()
+                    .map(|name| String::from_utf8_lossy(name).into_owned());
                 Error::NoSuchExecutable {
                     command: name.unwrap_or_default(),
                 }
@@ -290,7 +303,10 @@ impl Task {
     }
 
     async fn check_digest(&self, permitted: &Permitted, executable: &VerifiedExecutable, expected: [u8; 32]) -> Result<(), Error> {
-        let probe = executable.descriptor().try_clone().map(|executable| ProbeJob::Digest { executable });
+        let probe = executable
+            .descriptor()
+            .try_clone()
+            .map(|executable| ProbeJob::Digest { executable });
         let answer = match probe {
             Ok(probe) => self.service.launcher.probe(probe, DIGEST_DEADLINE).await.ok(),
             Err(_) => None,
@@ -318,15 +334,19 @@ impl Task {
             self.service.sink.post(&event);
             return Ok(());
         }
-        self.service.sink.record(&event, settings.audit_timeout).await.map_err(|unavailable| {
-            self.refuse(Arc::clone(&record.command), "audit-unavailable", unavailable.to_string());
-            Error::AuditUnavailable {}
-        })
+        self.service
+            .sink
+            .record(&event, settings.audit_timeout)
+            .await
+            .map_err(|unavailable| {
+                self.refuse(Arc::clone(&record.command), "audit-unavailable", unavailable.to_string());
+                Error::AuditUnavailable {}
+            })
     }
 
     fn streams(&self, run: &Run, fds: &mut RunDescriptors, captures: &mut Captures) -> std::io::Result<JobDescriptors> {
         let limit = self.service.settings().capture_size;
-        let mut capture = |given: Option<OwnedFd>, captured: &mut Option<Capture>| match given {
+        let capture = |given: Option<OwnedFd>, captured: &mut Option<Capture>| match given {
             Some(descriptor) => Ok(Some(descriptor)),
             None => {
                 let (write, capture) = Capture::start(limit, self.service.quota.bytes(self.caller.uid()))?;
@@ -366,7 +386,8 @@ impl Task {
     }
 
     fn launch_failed(&self, record: &Record, failure: NotStarted) -> Error {
-        let count = |counters: &mut crate::protocol::io_rootwrap::Counters| counters.launch_failed = counters.launch_failed.saturating_add(1);
+        let count =
+            |counters: &mut crate::protocol::io_rootwrap::Counters| counters.launch_failed = counters.launch_failed.saturating_add(1);
         self.service.quota.count(self.caller.uid(), count);
         self.service.sink.post(&Event::LaunchFailed {
             caller: Arc::clone(&record.caller),
@@ -386,17 +407,22 @@ impl Task {
             None => Err(libc::ESRCH),
         };
         sent.map_err(|errno| self.launch_failed(&permitted.record, NotStarted::new("signal", errno)))?;
-        self.service.quota.count(self.caller.uid(), |counters| counters.allowed = counters.allowed.saturating_add(1));
+        self.service
+            .quota
+            .count(self.caller.uid(), |counters| counters.allowed = counters.allowed.saturating_add(1));
         let target = if let Question::PidOf { pid, .. } = question { *pid } else { 0 };
-        permitted.record.exited(&self.service, Ended {
-            pid: target,
-            code: Some(0),
-            signal: None,
-            duration: Duration::ZERO,
-            cpu: Duration::ZERO,
-            max_rss: 0,
-            reason: Some("signalled"),
-        });
+        permitted.record.exited(
+            &self.service,
+            Ended {
+                pid: target,
+                code: Some(0),
+                signal: None,
+                duration: Duration::ZERO,
+                cpu: Duration::ZERO,
+                max_rss: 0,
+                reason: Some("signalled"),
+            },
+        );
         Ok(RunReply {
             pid: Some(0),
             filter: Some(permitted.record.grant.filter.clone()),
@@ -520,7 +546,9 @@ fn take_term(run: &mut Run, fds: &RunDescriptors) -> Option<Vec<u8>> {
         return None;
     }
     let is_name = |value: &[u8]| {
-        (1..=64).contains(&value.len()) && value.iter().all(|b| b.is_ascii_alphanumeric() || b"+-._".contains(b)) && !value.starts_with(b".")
+        (1..=64).contains(&value.len())
+            && value.iter().all(|b| b.is_ascii_alphanumeric() || b"+-._".contains(b))
+            && !value.starts_with(b".")
     };
     let environment = &mut run.wanted.environment;
     let at = environment.iter().position(|(name, value)| name == b"TERM" && is_name(value))?;

@@ -89,14 +89,21 @@ pub async fn serve(prepared: Prepared) -> Result<ExitCode> {
     if let Some(service) = Arc::into_inner(service) {
         service.launcher.close().await;
     }
-    Ok(if stop == Stop::LauncherGone { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if stop == Stop::LauncherGone {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 async fn begin(prepared: Prepared) -> Result<Life> {
     let files = Arc::new(Files::new(&prepared.arguments));
     let settings = files.settings();
     let sink = Sink::start(prepared.journal, &prepared.arguments.journal_socket, settings.denials_per_second).context("journal")?;
-    let launcher = prepared.launcher.into_launcher(settings.parked_children, prepared.cgroup.as_deref()).context("launcher")?;
+    let launcher = prepared
+        .launcher
+        .into_launcher(settings.parked_children, prepared.cgroup.as_deref())
+        .context("launcher")?;
     let service = Arc::new(Service::new(sink, launcher, prepared.overflow, settings));
     let activated = prepared.listeners.activated;
     let life = Life {
@@ -134,7 +141,7 @@ impl Life {
                 _ = self.hangup.recv() => {
                     let (service, files) = (Arc::clone(&self.service), Arc::clone(&self.files));
                     // Errors are recorded; nobody waits for them.
-                    tokio::spawn(async move { reload::reload(&service, &files, None).await.is_ok() });
+                    tokio::task::spawn_local(async move { reload::reload(&service, &files, None).await.is_ok() });
                 }
                 () = watchdog.next() => notify::alive(),
                 () = sleep_until(idle.next_look) => {

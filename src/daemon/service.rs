@@ -153,7 +153,8 @@ impl Service {
 
     /// Records and counts a refusal; what the caller is told comes from the one who refuses.
     pub fn denied(&self, caller: &CallerIdentity, event: &Event) {
-        self.quota.count(caller.uid(), |counters| counters.denied = counters.denied.saturating_add(1));
+        self.quota
+            .count(caller.uid(), |counters| counters.denied = counters.denied.saturating_add(1));
         self.sink.post(event);
     }
 
@@ -177,7 +178,8 @@ impl Service {
     /// As [`busy`](Self::busy), for a limit that is not in the books.
     #[must_use]
     pub fn busy_with(&self, caller: &Caller, limit: &'static str, value: u32) -> Error {
-        self.quota.count(caller.uid, |counters| counters.busy = counters.busy.saturating_add(1));
+        self.quota
+            .count(caller.uid, |counters| counters.busy = counters.busy.saturating_add(1));
         self.sink.post(&Event::LimitHit {
             uid: Some(caller.uid),
             limit,

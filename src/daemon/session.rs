@@ -207,8 +207,7 @@ impl Session {
             result = &mut ongoing.done => Ok(Meanwhile::Done(result.unwrap_or_else(|_| Err(Error::OutcomeUnknown {
                 message: "the service lost track of the command".into(),
             })))),
-            message = self.connection.next(), if has_room => Ok(Meanwhile::Received(message?)),
-            () = self.connection.closed(), if !has_room => Err(Ended::Closed),
+            message = self.connection.next_or_closed(has_room) => Ok(Meanwhile::Received(message?)),
         }
     }
 
@@ -265,7 +264,11 @@ impl Session {
             return Err(refused("descriptors", error, oneway, false));
         }
         if let Err(error) = verbs::authorize(&self.service, self.caller(), &method) {
-            return Err(Incoming::Refused { error, oneway, last: false });
+            return Err(Incoming::Refused {
+                error,
+                oneway,
+                last: false,
+            });
         }
         Ok(Incoming::Call {
             method,

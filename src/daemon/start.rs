@@ -48,7 +48,10 @@ fn start(arguments: Arguments) -> Result<ExitCode> {
     if let Err(why) = &cgroup {
         tracing::warn!("{why}: commands get no cgroups of their own (the unit needs Delegate=yes)");
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("runtime")?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build_local(tokio::runtime::LocalOptions::default())
+        .context("runtime")?;
     let served = runtime.block_on(serve(Prepared {
         arguments,
         listeners,
@@ -75,6 +78,8 @@ fn refuse_user_namespace(allowed: bool) -> Result<()> {
 fn launcher_path(arguments: &Arguments) -> Result<PathBuf> {
     match &arguments.launcher {
         Some(path) => Ok(path.clone()),
-        None => Ok(std::env::current_exe().context("/proc/self/exe")?.with_file_name("rootwrap-launcher")),
+        None => Ok(std::env::current_exe()
+            .context("/proc/self/exe")?
+            .with_file_name("rootwrap-launcher")),
     }
 }

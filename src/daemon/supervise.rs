@@ -55,7 +55,12 @@ impl Supervised {
     }
 
     /// Waits for the end, records it, replies, and removes what the command left behind.
-    pub async fn supervise(mut self: Box<Self>, service: &Service, gone: &mut oneshot::Receiver<()>, done: oneshot::Sender<Result<RunReply, Error>>) {
+    pub async fn supervise(
+        mut self: Box<Self>,
+        service: &Service,
+        gone: &mut oneshot::Receiver<()>,
+        done: oneshot::Sender<Result<RunReply, Error>>,
+    ) {
         let end = self.wait(service, gone).await;
         let pid = self.running.pid();
         let Self {
@@ -70,7 +75,10 @@ impl Supervised {
         drop(listed);
         let reply = match end {
             End::Left => {
-                tracing::info!("request {} runs on, its end is not recorded: the service stops", record.command.request_id);
+                tracing::info!(
+                    "request {} runs on, its end is not recorded: the service stops",
+                    record.command.request_id
+                );
                 Err(Error::OutcomeUnknown {
                     message: "the service stops; the command runs on".into(),
                 })

@@ -174,7 +174,8 @@ fn privileges(execution: &Execution) -> Privileges {
             Capabilities::All => vec!["all".into()],
             Capabilities::Set(bits) => {
                 let held = (0..64_u8).filter(|bit| bits >> bit & 1 == 1);
-                held.map(|bit| capability::name(bit).map_or_else(|| bit.to_string(), str::to_owned)).collect()
+                held.map(|bit| capability::name(bit).map_or_else(|| bit.to_string(), str::to_owned))
+                    .collect()
             }
         },
     }
@@ -192,7 +193,9 @@ fn list_filters(service: &Service, caller: &CallerIdentity) -> Result<ListFilter
             capabilities: listed.capabilities.into_iter().map(str::to_owned).collect(),
         },
     });
-    Ok(ListFiltersReply { filters: filters.collect() })
+    Ok(ListFiltersReply {
+        filters: filters.collect(),
+    })
 }
 
 async fn reload_policy(service: &Service, files: &Files, caller: &CallerIdentity) -> Result<ReloadReply, Error> {
@@ -210,7 +213,11 @@ fn status(service: &Service, caller: &CallerIdentity) -> StatusReply {
         policy_hash: active.as_ref().map(|active| active.hash.clone()),
         policy_age_usec: active.as_ref().map(|active| microseconds(active.since.elapsed())),
         filters: active.map_or(0, |active| active.policy.len() as u64),
-        policy_errors: if caller.uid() == 0 { service.policy_errors().to_vec() } else { Vec::new() },
+        policy_errors: if caller.uid() == 0 {
+            service.policy_errors().to_vec()
+        } else {
+            Vec::new()
+        },
         draining: service.is_stopping(),
         counters,
         callers,
@@ -228,7 +235,10 @@ mod tests {
 
     #[test]
     fn every_verb_has_its_access_and_only_root_reloads() {
-        let signal = Signal { id: String::new(), signal: 1 };
+        let signal = Signal {
+            id: String::new(),
+            signal: 1,
+        };
         let verbs = [
             (Method::GetInfo, Access::Anybody),
             (Method::GetInterfaceDescription(String::new()), Access::Anybody),

@@ -34,9 +34,17 @@ pub fn take_descriptors() -> Result<Vec<Passed>, String> {
     let Some(names) = names else {
         return Ok(descriptors.into_iter().map(|descriptor| (descriptor, None)).collect());
     };
-    let names: Vec<String> = if descriptors.is_empty() { Vec::new() } else { names.split(':').map(str::to_owned).collect() };
+    let names: Vec<String> = if descriptors.is_empty() {
+        Vec::new()
+    } else {
+        names.split(':').map(str::to_owned).collect()
+    };
     if names.len() != descriptors.len() {
-        return Err(format!("LISTEN_FDNAMES names {} descriptors, LISTEN_FDS counts {}", names.len(), descriptors.len()));
+        return Err(format!(
+            "LISTEN_FDNAMES names {} descriptors, LISTEN_FDS counts {}",
+            names.len(),
+            descriptors.len()
+        ));
     }
     Ok(descriptors.into_iter().zip(names.into_iter().map(Some)).collect())
 }

@@ -15,7 +15,7 @@ impl Kind for Any {
     }
 
     fn expected(&self) -> String {
-        "an argument that is not empty and does not begin with `-`".to_owned()
+        "an argument that is not empty".to_owned()
     }
 }
 

@@ -28,7 +28,7 @@ impl Kind for Literal {
     }
 
     fn expected(&self) -> String {
-        quoted(&self.0)
+        if self.0.is_empty() { "nothing".to_owned() } else { quoted(&self.0) }
     }
 }
 

@@ -286,8 +286,12 @@ impl<'a> Machine<'a> {
     }
 
     fn fail(&mut self, part: u32, at: usize) {
-        let arena = self.arena;
-        self.note(at, || arena.part(part).map(|part| part.expected()).unwrap_or_default());
+        let Some(part) = self.arena.part(part) else {
+            return;
+        };
+        let dash = self.args.get(at).is_some_and(|argument| part.refuses_dash(argument));
+        let rule = if dash { " that does not begin with `-`" } else { "" };
+        self.note(at, || format!("{}{rule}", part.expected()));
     }
 
     fn note(&mut self, at: usize, expected: impl FnOnce() -> String) {

@@ -102,12 +102,12 @@ pub(super) struct Part {
 impl Part {
     /// Whether it takes this text; `lead`: as a whole argument.
     pub(super) fn accepts(&self, text: &[u8], lead: bool, lean: &mut Lean<'_>) -> bool {
-        let lead = lead && !self.dash;
-        let kind = self.value.kind();
-        if lead && text.first() == Some(&b'-') && !kind.leads() {
-            return false;
-        }
-        kind.accepts(text, lead, lean)
+        !(lead && self.refuses_dash(text)) && self.value.kind().accepts(text, lead && !self.dash, lean)
+    }
+
+    /// The dash rule: whether this argument begins with `-` and nothing here may take one that does.
+    pub(super) fn refuses_dash(&self, argument: &[u8]) -> bool {
+        argument.first() == Some(&b'-') && !self.dash && !self.value.kind().leads()
     }
 
     /// In words.

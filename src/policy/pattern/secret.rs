@@ -47,7 +47,7 @@ fn sequence(elements: &[Element], secret: bool, start: Span, found: &mut Secrets
     let mut before: Option<&[u8]> = None;
     for element in elements {
         let end = walk(element, secret, at, found);
-        if let Some(word) = before.filter(|_| element.secret || secret || contains_secret(element)) {
+        if let Some(word) = before.filter(|_| begins_secret(element, secret)) {
             found.after.push((word.to_vec(), end.1.saturating_sub(at.1).max(1)));
         }
         at = end;
@@ -57,6 +57,18 @@ fn sequence(elements: &[Element], secret: bool, start: Span, found: &mut Secrets
         };
     }
     at
+}
+
+/// Whether what an element takes first may be secret. Options say so themselves.
+fn begins_secret(element: &Element, secret: bool) -> bool {
+    let secret = secret || element.secret;
+    match &element.kind {
+        ElementKind::Sequence(elements) => elements.first().is_some_and(|first| begins_secret(first, secret)),
+        ElementKind::OneOf(elements) => elements.iter().any(|element| begins_secret(element, secret)),
+        ElementKind::Optional(item) | ElementKind::Repeat { item, .. } => begins_secret(item, secret),
+        ElementKind::Options(_) | ElementKind::Command(_) => false,
+        _ => secret || contains_secret(element),
+    }
 }
 
 /// Notes the secrets of an element that starts after so many arguments; gives how many there are after it.

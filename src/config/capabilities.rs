@@ -18,7 +18,7 @@ pub(crate) fn read<'a>(reader: Reader<'a>, node: Node<'a>, lint: bool) -> Option
         }
         return Some(Capabilities::All);
     }
-    let names = reader.strings(node, "`capabilities` is \"all\" or a list of names: it")?;
+    let names = reader.strings(node, "`capabilities` is \"all\" or a list of names", "a capability")?;
     let before = reader.report.errors();
     let mut bits = 0;
     for (name, span) in names {

@@ -20,7 +20,7 @@ pub(crate) struct Executables {
 pub(crate) fn read<'a>(reader: Reader<'a>, node: Node<'a>, world: &World<'_>) -> Option<CommandSpec> {
     let nodes: Vec<Node<'a>> = match node.value.as_str() {
         Some(_) => vec![node],
-        None => reader.array(node, "`command` is a path, a name or a list of these: it")?.collect(),
+        None => reader.array_or(node, "`command` is a path, a name or a list of these")?.collect(),
     };
     if nodes.is_empty() {
         reader.error(node.span, "empty-list", "`command` is empty", "name at least one program");

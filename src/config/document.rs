@@ -58,11 +58,6 @@ impl Document {
         }
     }
 
-    /// The text.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
     /// The line of a byte, from 1.
     pub fn line(&self, at: u32) -> u32 {
         to_u32(self.lines.partition_point(|start| *start <= at as usize))

@@ -71,9 +71,10 @@ pub(crate) fn read<'a>(reader: Reader<'a>, document: &'a Document, parsed: &'a S
 /// Each table of a list such as `[[filter]]`.
 fn tables<'a>(root: Table<'a>, key: &'static str) -> impl Iterator<Item = Table<'a>> {
     let what = format!("[[{key}]]");
-    let nodes = root
-        .get(key)
-        .and_then(|node| root.reader.array(node, &format!("{what} is written with two brackets: `{key}`")));
+    let nodes = root.get(key).and_then(|node| {
+        root.reader
+            .array_or(node, &format!("`{key}` is a list of tables, each with {what} above it"))
+    });
     nodes.into_iter().flatten().filter_map(move |node| root.reader.table(node, &what))
 }
 

@@ -42,14 +42,14 @@ pub(crate) fn read<'a>(table: Table<'a>, around: &Surroundings<'a, '_>) -> Optio
         .required("a filter", "capabilities", "write capabilities = [] for none")
         .and_then(|node| capabilities::read(reader, node, true));
     let callers = callers_of(table, around);
-    let partial = Partial::read(table, around.elements, around.world).or(&around.defaults);
-    check_detach(table, &partial);
+    let mut partial = Partial::read(table, around.elements, around.world).or(&around.defaults);
+    check_detach(table, &mut partial);
     let (name, span) = name?;
     Some(FilterSpec {
         line: around.document.line(span.start),
         callers,
         command: command.unwrap_or(CommandSpec {
-            spelled: Vec::new(),
+            spelled: vec!["-".to_owned()],
             candidates: Vec::new(),
             span,
         }),
@@ -105,7 +105,7 @@ fn callers_of<'a>(table: Table<'a>, around: &Surroundings<'a, '_>) -> Arc<Caller
 }
 
 /// A command that outlives its caller must not sit in the service's own tree. An inner command lives where the outer one does.
-fn check_detach(table: Table<'_>, partial: &Partial) {
+fn check_detach(table: Table<'_>, partial: &mut Partial) {
     let Some((OnDisconnect::Detach, span)) = partial.on_disconnect else {
         return;
     };
@@ -121,6 +121,7 @@ fn check_detach(table: Table<'_>, partial: &Partial) {
             "a command that outlives its caller cannot live in the service's own cgroup",
             "add placement = \"caller\"",
         );
+        partial.on_disconnect = None;
     }
 }
 

@@ -139,14 +139,16 @@ impl<'a> Merge<'a> {
     }
 
     fn add(&mut self, filters: Vec<FilterSpec>) {
-        for filter in filters {
+        for mut filter in filters {
             let known = self.places.get(&filter.name).and_then(|index| self.filters.get(*index)?.as_ref());
             if let Some(known) = known {
                 let first = filter::place(self.documents, known.span);
                 let message = format!("there are two filters `{}`: the first is at {first}", filter.name);
                 let hint = "rename one, or switch the first off in a later file with [[disable]]";
                 self.report.error(filter.span, "duplicate-filter", &message, hint);
-                continue;
+                // Under a name that no file can give, so that what else is wrong with it is told too.
+                filter.name.push_str("#2");
+                filter.name.push_str(&self.filters.len().to_string());
             }
             self.places.insert(filter.name.clone(), self.filters.len());
             self.filters.push(Some(filter));

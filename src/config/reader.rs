@@ -112,19 +112,23 @@ impl<'a> Reader<'a> {
     }
 
     pub fn array(&self, node: Node<'a>, what: &str) -> Option<impl Iterator<Item = Node<'a>> + use<'a>> {
+        self.array_or(node, &format!("{what} is a list"))
+    }
+
+    /// `what` is a whole clause, for values that could be something else than a list.
+    pub fn array_or(&self, node: Node<'a>, what: &str) -> Option<impl Iterator<Item = Node<'a>> + use<'a>> {
         let reader = *self;
         if let DeValue::Array(items) = node.value {
             return Some(items.iter().map(move |item| reader.node(item)));
         }
-        self.wrong_type(node, &format!("{what} is a list"));
+        self.wrong_type(node, what);
         None
     }
 
-    /// A list of strings; what is none is reported and left out.
-    pub fn strings(&self, node: Node<'a>, what: &str) -> Option<Vec<(&'a str, Span)>> {
-        let items = self.array(node, what)?;
-        let item_is = format!("each item of {what}");
-        Some(items.filter_map(|item| Some((self.string(item, &item_is)?, item.span))).collect())
+    /// A list of strings; what is none is reported and left out. `what` is a whole clause, `item` the name of one.
+    pub fn strings(&self, node: Node<'a>, what: &str, item: &str) -> Option<Vec<(&'a str, Span)>> {
+        let items = self.array_or(node, what)?;
+        Some(items.filter_map(|node| Some((self.string(node, item)?, node.span))).collect())
     }
 
     pub fn table(&self, node: Node<'a>, what: &str) -> Option<Table<'a>> {

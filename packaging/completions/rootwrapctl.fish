@@ -43,7 +43,7 @@ complete -c rootwrapctl -n "__fish_rootwrapctl_using_subcommand explain" -l grou
 complete -c rootwrapctl -n "__fish_rootwrapctl_using_subcommand explain" -l unit -d 'Decide for a process of this systemd unit' -r
 complete -c rootwrapctl -n "__fish_rootwrapctl_using_subcommand explain" -l label -d 'Decide for a process with this security label' -r
 complete -c rootwrapctl -n "__fish_rootwrapctl_using_subcommand explain" -l config -d 'The service\'s settings file' -r -F
-complete -c rootwrapctl -n "__fish_rootwrapctl_using_subcommand explain" -l env -d 'A variable that the caller would set; without a value, with the present one' -r
+complete -c rootwrapctl -n "__fish_rootwrapctl_using_subcommand explain" -l env -d 'A variable that the caller would set; without a value, to the present one' -r
 complete -c rootwrapctl -n "__fish_rootwrapctl_using_subcommand explain" -l filter -d 'Only this filter may allow it' -r
 complete -c rootwrapctl -n "__fish_rootwrapctl_using_subcommand explain" -s D -l chdir -d 'The caller would pass a working directory' -r -f -a "(__fish_complete_directories)"
 complete -c rootwrapctl -n "__fish_rootwrapctl_using_subcommand explain" -l socket -d 'Socket of the service' -r -F

@@ -14,7 +14,7 @@
 //! ```
 //!
 //! A line without indentation that ends in a colon opens a section; in it, two blanks, a term, two or more blanks and a text make an
-//! entry, deeper lines go on with it, and a line of two blanks and text alone is a paragraph (`$ command` lines are shown as they stand).
+//! entry, and deeper lines go on with it; lines of two blanks and text alone make a paragraph; `$ command` lines are shown as they stand.
 #![forbid(unsafe_code)]
 
 pub mod rootwrap;

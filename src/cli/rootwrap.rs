@@ -69,7 +69,8 @@ pub struct Variable {
     pub value: Option<OsString>,
 }
 
-fn variable(text: OsString) -> Result<Variable, String> {
+/// Reads one `--env`.
+pub(super) fn variable(text: OsString) -> Result<Variable, String> {
     let mut parts = text.as_bytes().splitn(2, |byte| *byte == b'=');
     let name = parts.next().unwrap_or_default().to_vec();
     if name.is_empty() {
@@ -102,7 +103,7 @@ Examples:
   $ rootwrap --list
 
 See also:
-  rootwrapctl(8), rootwrapd(8), rootwrap.filters(5), rootwrap-protocol(7)
+  rootwrapctl(1), rootwrapd(8), rootwrap.filters(5), rootwrap-protocol(7)
 ";
 
 impl Arguments {

@@ -3,7 +3,10 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand};
+
+use super::rootwrap::{Variable, variable};
 
 /// The program's arguments.
 #[derive(Clone, Debug, Parser)]
@@ -123,9 +126,9 @@ pub struct Explain {
     /// Where from and how strictly.
     #[command(flatten)]
     pub reading: Reading,
-    /// A variable that the caller would set; without a value, with the present one.
-    #[arg(long, value_name = "NAME[=VALUE]")]
-    pub env: Vec<OsString>,
+    /// A variable that the caller would set; without a value, to the present one.
+    #[arg(long, value_name = "NAME[=VALUE]", value_parser = OsStringValueParser::new().try_map(variable))]
+    pub env: Vec<Variable>,
     /// Only this filter may allow it.
     #[arg(long, value_name = "NAME")]
     pub filter: Option<String>,

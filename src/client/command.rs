@@ -4,7 +4,7 @@
 //! passes through it.
 
 mod forward;
-mod report;
+pub(crate) mod report;
 mod session;
 
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use super::request::{Input, Request, Sink};
 use super::{Client, Server};
-use crate::cli::rootwrap::Arguments;
+use crate::cli::rootwrap::{Arguments, Variable};
 use crate::protocol::run::{Run, Wanted};
 use report::Failure;
 use session::Ended;
@@ -70,20 +70,11 @@ fn run(arguments: &Arguments) -> Result<u8, Failure> {
 
 fn request(arguments: &Arguments) -> Result<Request, Failure> {
     let argv = arguments.command.iter().map(|argument| argument.clone().into_vec()).collect();
-    let mut environment: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
-    for variable in &arguments.env {
-        let name = variable.name.clone().into_vec();
-        environment.retain(|(other, _)| *other != name);
-        // A variable that is not set is not passed: as `systemd-run --setenv=NAME` does it.
-        if let Some(value) = variable.value.clone().or_else(|| std::env::var_os(&variable.name)) {
-            environment.push((name, value.into_vec()));
-        }
-    }
     Ok(Request {
         run: Run {
             wanted: Wanted {
                 argv,
-                environment,
+                environment: environment(&arguments.env),
                 profile: arguments.profile.clone(),
                 filter: arguments.filter.clone(),
             },
@@ -97,10 +88,29 @@ fn request(arguments: &Arguments) -> Result<Request, Failure> {
     })
 }
 
+/// The variables of `--env`, the last of a name only.
+pub(crate) fn environment(variables: &[Variable]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut environment: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+    for variable in variables {
+        let name = variable.name.clone().into_vec();
+        environment.retain(|(other, _)| *other != name);
+        // A variable that is not set is not passed: as `systemd-run --setenv=NAME` does it.
+        if let Some(value) = variable.value.clone().or_else(|| std::env::var_os(&variable.name)) {
+            environment.push((name, value.into_vec()));
+        }
+    }
+    environment
+}
+
 /// A copy of one of our own descriptors. The runtime has opened /dev/null for those that were closed at start.
 fn own(stream: &impl AsFd, name: &str) -> Result<OwnedFd, Failure> {
     let copy = stream.as_fd().try_clone_to_owned();
     copy.map_err(|error| Failure::trouble(format!("cannot pass {name}: {error}")))
+}
+
+/// Whether our standard input is passed on.
+pub(crate) fn passes_input() -> bool {
+    matches!(own_input(), Ok(Input::Descriptor(_)))
 }
 
 /// Our standard input, unless it is /dev/null: that is what a command has without one, and some filters take none.

@@ -222,3 +222,125 @@ fn has_executed(pid: u32) -> Option<bool> {
     let flags: u64 = fields.split_ascii_whitespace().nth(6)?.parse().ok()?;
     Some(flags & PF_FORKNOEXEC == 0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launch::Step;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+    use rustix::process::{Pid, PidfdFlags, pidfd_open};
+    use std::process::Command;
+
+    const SOON: Duration = Duration::from_millis(50);
+    const LATE: Duration = Duration::from_secs(30);
+
+    /// A process that has called exec and sleeps, and the other end of what it would speak over.
+    #[expect(clippy::zombie_processes, reason = "reaped by pidfd")]
+    fn child() -> (Child, OwnedFd, u32, tokio::sync::mpsc::Receiver<std::convert::Infallible>) {
+        let pid = Command::new("/bin/sleep").arg("1000").spawn().unwrap().id();
+        let pidfd = pidfd_open(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(), PidfdFlags::empty()).unwrap();
+        let (ours, childs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
+        let (unburied, buried) = tokio::sync::mpsc::channel(1);
+        (Child::new(pid, pidfd, ours, None, unburied).unwrap(), childs, pid, buried)
+    }
+
+    fn message() -> Message {
+        Message {
+            bytes: vec![0; 100],
+            descriptors: vec![Arc::new(std::fs::File::open("/dev/null").unwrap().into())],
+        }
+    }
+
+    /// Runs a job in a child that says this, and closes its socket or keeps it; the process must be gone afterwards where no command
+    /// came of it.
+    fn outcome(said: &[u8], closes: bool, deadline: Duration) -> Result<Running, NotDone> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (child, socket, pid, mut buried) = child();
+            rustix::io::write(&socket, said).unwrap();
+            if closes {
+                rustix::net::shutdown(&socket, rustix::net::Shutdown::Write).unwrap();
+            }
+            let outcome = child.run(&message(), Instant::now() + deadline).await;
+            drop(socket);
+            assert!(buried.recv().await.is_none());
+            if outcome.is_err() {
+                assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
+            }
+            outcome
+        })
+    }
+
+    fn bytes(reports: &[Report]) -> Vec<u8> {
+        reports.iter().flat_map(|report| postcard::to_stdvec(report).unwrap()).collect()
+    }
+
+    #[test]
+    fn silence_means_that_nothing_was_executed() {
+        assert!(matches!(outcome(b"", true, LATE), Err(NotDone::Died)));
+        let late = outcome(b"", false, SOON);
+        assert!(matches!(late, Err(NotDone::Failed(LaunchError::TimedOut))), "{late:?}");
+    }
+
+    #[test]
+    fn a_failed_step_is_told_even_after_the_announcement_or_past_the_deadline() {
+        let failed = Report::Failed {
+            step: Step::Exec,
+            errno: libc::ENOEXEC,
+        };
+        for said in [vec![failed.clone()], vec![Report::Starting, failed]] {
+            for (closes, deadline) in [(true, LATE), (false, SOON)] {
+                let told = outcome(&bytes(&said), closes, deadline);
+                let expected = LaunchError::Step {
+                    step: Step::Exec,
+                    errno: libc::ENOEXEC,
+                };
+                assert!(
+                    matches!(&told, Err(NotDone::Failed(error)) if error.to_string() == expected.to_string()),
+                    "{told:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_end_after_the_announcement_is_exec() {
+        let running = outcome(&bytes(&[Report::Starting]), true, LATE).unwrap();
+        running.signal(libc::SIGKILL, false).unwrap();
+        // Its runtime is gone, so it is reaped by hand.
+        let pid = rustix::process::Pid::from_raw(i32::try_from(running.pid()).unwrap());
+        rustix::process::waitpid(pid, rustix::process::WaitOptions::empty()).unwrap();
+    }
+
+    #[test]
+    fn what_may_have_run_and_was_killed_at_the_deadline_is_unknown() {
+        let answer = outcome(&bytes(&[Report::Starting]), false, SOON);
+        assert!(matches!(answer, Err(NotDone::Failed(LaunchError::OutcomeUnknown))), "{answer:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_understood_is_unknown() {
+        for said in [b"\xff\xff\xff".as_slice(), &[0; MAX_REPORT * 2]] {
+            let answer = outcome(said, true, LATE);
+            assert!(matches!(answer, Err(NotDone::Failed(LaunchError::OutcomeUnknown))), "{answer:?}");
+        }
+    }
+
+    #[test]
+    fn the_kernel_tells_a_forked_process_from_an_executed_one() {
+        use std::io::{BufRead, BufReader};
+        let mut shell = Command::new("/bin/sh")
+            .args(["-c", "(while :; do read line || exit; done) & echo $!; wait"])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(shell.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(has_executed(line.trim().parse().unwrap()), Some(false), "a subshell only forks");
+        assert_eq!(has_executed(shell.id()), Some(true));
+        drop(shell.stdin.take());
+        shell.wait().unwrap();
+        assert_eq!(has_executed(0), None);
+    }
+}

@@ -235,7 +235,6 @@ mod tests {
     const LATE: Duration = Duration::from_secs(30);
 
     /// A process that has called exec and sleeps, and the other end of what it would speak over.
-    #[expect(clippy::zombie_processes, reason = "reaped by pidfd")]
     fn child() -> (Child, OwnedFd, u32, tokio::sync::mpsc::Receiver<std::convert::Infallible>) {
         let pid = Command::new("/bin/sleep").arg("1000").spawn().unwrap().id();
         let pidfd = pidfd_open(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(), PidfdFlags::empty()).unwrap();

@@ -256,6 +256,7 @@ pub fn nested_permit(execution: &Execution, outer: &[&str], inner: &[&str]) -> P
 }
 
 fn decided(filters: Vec<FilterSpec>, argv: &[&str]) -> Permit {
+    let has_cwd = filters.iter().any(|filter| filter.execution.cwd == Cwd::Caller);
     let policy = Policy::build(PolicySpec {
         files: vec!["test.toml".into()],
         filters,
@@ -267,14 +268,15 @@ fn decided(filters: Vec<FilterSpec>, argv: &[&str]) -> Permit {
         subject: &Subject::default(),
         argv: &argv,
         environment: &[],
-        has_cwd: true,
+        has_cwd,
         has_stdin: true,
         filter: None,
         profile: None,
     };
     match decide(&policy, &request, &Facts::new()) {
         Outcome::Allow(permit) => *permit,
-        other => panic!("the filter is for exactly this command: {other:?}"),
+        Outcome::Deny(denial) => panic!("the filter is for exactly this command: {}", denial.message),
+        Outcome::Ask(questions) => panic!("nothing is open: {questions:?}"),
     }
 }
 

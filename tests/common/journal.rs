@@ -5,8 +5,6 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 use super::Machine;
@@ -29,16 +27,11 @@ impl Record {
         self.get(&format!("ROOTWRAP_{field}"))
     }
 
-    /// The arguments, taken out of their one field: JSON strings, and objects with base64 for what is not UTF-8.
+    /// The arguments, taken out of their one field: JSON strings, with U+0000 and two hexadecimal digits for a byte that is not UTF-8.
     pub fn argv(&self) -> Vec<OsString> {
-        let values: Vec<Value> = serde_json::from_str(self.ours("ARGV")).unwrap_or_else(|error| panic!("ARGV ({error}): {self:?}"));
-        let bytes = |value: &Value| match value {
-            Value::String(text) => text.clone().into_bytes(),
-            other => STANDARD
-                .decode(other["base64"].as_str().expect("a string or base64"))
-                .expect("base64"),
-        };
-        values.iter().map(|value| OsString::from_vec(bytes(value))).collect()
+        let texts: Vec<String> =
+            serde_json::from_str(self.ours("ARGV")).unwrap_or_else(|error| panic!("ARGV is no array of strings ({error}): {self:?}"));
+        texts.iter().map(|text| OsString::from_vec(unescape(text))).collect()
     }
 
     /// How many events it stands for.
@@ -79,4 +72,15 @@ fn parse(lines: &str) -> Vec<Record> {
         .lines()
         .map(|line| Record(serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))))
         .collect()
+}
+
+fn unescape(text: &str) -> Vec<u8> {
+    let mut parts = text.split('\0');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let (digits, rest) = part.split_at(2);
+        bytes.push(u8::from_str_radix(digits, 16).expect("two hexadecimal digits"));
+        bytes.extend(rest.as_bytes());
+    }
+    bytes
 }

@@ -32,8 +32,8 @@ fn given_a_running_command_when_the_client_is_signalled_then_the_command_is() {
     machine.filters(
         "[callers]\nusers = [\"alice\"]\n[[filter]]\nname = \"reporter\"\ncommand = \"/usr/local/bin/reporter\"\nargs = []\ncapabilities = []\n",
     );
-    // A shell that stays the client's parent and signals it on demand.
-    let script = r#"rootwrap reporter & client=$!; while read -r name; do kill -s "$name" $client; done; wait $client"#;
+    // A shell that stays the client's parent and signals it on demand. Without `set -m` it would have it ignore SIGINT.
+    let script = r#"set -m; rootwrap reporter & client=$!; while read -r name; do kill -s "$name" $client; done; wait $client"#;
     let mut shell = machine.command("alice", ["bash", "-c", script]);
     let mut shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("spawn");
     let mut orders = shell.stdin.take().expect("stdin");

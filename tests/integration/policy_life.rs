@@ -42,11 +42,8 @@ fn given_a_broken_new_policy_then_reload_fails_with_its_place_and_the_old_policy
 
     let outcome = machine.root(["rootwrapctl", "reload"]);
     assert_ne!(outcome.code(), 0);
-    assert!(
-        outcome.stderr.contains("/etc/rootwrap/filters.d/60-broken.toml:6:1"),
-        "{}",
-        outcome.stderr
-    );
+    let said = outcome.text() + &outcome.stderr;
+    assert!(said.contains("/etc/rootwrap/filters.d/60-broken.toml:6:1"), "{said}");
     assert_ne!(machine.root(["systemctl", "reload", "rootwrap.service"]).code(), 0);
     machine.alice(["rootwrap", "cat", "/proc/self/status"]).ok();
     let policies: Vec<_> = machine

@@ -136,7 +136,7 @@ fn given_the_catalog_then_journalctl_explains_every_event() {
             .to_owned();
         let explained = machine.journalctl(&["-x", "-o", "short", &format!("MESSAGE_ID={id}")]);
         assert!(
-            explained.contains("\n-- Subject: ") && explained.contains("\n-- Defined-By: rootwrap"),
+            explained.contains(" Subject: ") && explained.contains(" Defined-By: rootwrap"),
             "{explained}"
         );
     }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::command_line::CommandLine;
 use super::terminal::{Paint, Style};
-use super::{Answer, json};
+use super::{Answer, counted, json};
 use crate::cli::rootwrapctl::Check;
 use crate::config::{self, Diagnostic, Loaded, Settings, Severity, Source};
 
@@ -48,10 +48,8 @@ pub fn run(options: &Check, as_json: bool, style: Style) -> anyhow::Result<Answe
         std::fs::File::open(file).with_context(|| file.display().to_string())?;
     }
     let findings = examine(options);
-    Ok(Answer {
-        text: if as_json { json(&findings)? } else { findings.text(style) },
-        status: u8::from(!findings.ok),
-    })
+    let text = if as_json { json(&findings)? } else { findings.text(style) };
+    Ok(Answer::new(text, u8::from(!findings.ok)))
 }
 
 fn examine(options: &Check) -> Findings {
@@ -192,10 +190,6 @@ pub fn listing(diagnostics: &[Diagnostic], style: Style) -> String {
 
 fn count(diagnostics: &[Diagnostic], severity: Severity) -> usize {
     diagnostics.iter().filter(|diagnostic| diagnostic.severity == severity).count()
-}
-
-fn counted(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {

@@ -30,10 +30,8 @@ pub fn run(options: &Explain, socket: Option<&Path>, as_json: bool, style: Style
     } else {
         online(options, socket, &argv, environment)?
     };
-    Ok(Answer {
-        text: if as_json { json(&report)? } else { report.text(&argv, style) },
-        status: u8::from(!report.reply.allowed),
-    })
+    let text = if as_json { json(&report)? } else { report.text(&argv, style) };
+    Ok(Answer::new(text, u8::from(!report.reply.allowed)))
 }
 
 /// Asks the service how it would decide for whoever runs this.

@@ -29,10 +29,23 @@ const TROUBLE: u8 = 2;
 /// What a verb has to say.
 #[derive(Debug)]
 struct Answer {
-    /// For standard output.
+    /// What was asked for, or (to standard error) why it could not be done.
     text: String,
     /// Exit status.
     status: u8,
+    /// Whether the text goes to standard error.
+    failed: bool,
+}
+
+impl Answer {
+    /// For standard output.
+    fn new(text: String, status: u8) -> Self {
+        Self {
+            text,
+            status,
+            failed: false,
+        }
+    }
 }
 
 /// The command's main function; returns its exit status.
@@ -42,7 +55,7 @@ pub fn main() -> ExitCode {
     match run(&arguments) {
         Ok(answer) => print(&answer),
         Err(error) => {
-            eprintln_quietly(&format!("rootwrapctl: {error:#}\n"));
+            complain(&format!("rootwrapctl: {error:#}\n"));
             ExitCode::from(TROUBLE)
         }
     }
@@ -71,19 +84,30 @@ fn trouble(error: &client::Error) -> anyhow::Error {
 
 /// Prints an answer; a reader that went away is no error.
 fn print(answer: &Answer) -> ExitCode {
+    if answer.failed {
+        complain(&answer.text);
+        return ExitCode::from(answer.status);
+    }
     let mut out = std::io::stdout().lock();
     match out.write_all(answer.text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            eprintln_quietly(&format!("rootwrapctl: standard output: {error}\n"));
+            complain(&format!("rootwrapctl: standard output: {error}\n"));
             ExitCode::from(TROUBLE)
         }
         _ => ExitCode::from(answer.status),
     }
 }
 
-/// Like eprint!, but does not panic where standard error is closed.
-fn eprintln_quietly(text: &str) {
+/// To standard error; where that is closed nobody is listening.
+fn complain(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+/// `1 filter`, `2 filters`.
+fn counted(number: impl std::fmt::Display, what: &str) -> String {
+    let number = number.to_string();
+    let plural = if number == "1" { "" } else { "s" };
+    format!("{number} {what}{plural}")
 }
 
 /// One JSON document with a newline at its end.

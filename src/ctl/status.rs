@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::terminal::{Paint, Style};
-use super::{Answer, connect, json, trouble};
+use super::{Answer, connect, counted, json, trouble};
 use crate::client::Error;
 use crate::protocol::io_rootwrap::{CallerStatus, Counters, StatusReply};
 
@@ -47,10 +47,8 @@ pub fn run(socket: Option<&Path>, as_json: bool, style: Style) -> anyhow::Result
         Err(Error::Broken(_)) => Status::without(State::NotRunning),
         Err(error) => return Err(trouble(&error)),
     };
-    Ok(Answer {
-        text: if as_json { json(&status)? } else { status.text(style) },
-        status: status.state.exit_status(),
-    })
+    let text = if as_json { json(&status)? } else { status.text(style) };
+    Ok(Answer::new(text, status.state.exit_status()))
 }
 
 impl State {
@@ -106,9 +104,9 @@ impl Status {
                 .policy_age_usec
                 .map(|age| format!(", in force for {}", span(age)))
                 .unwrap_or_default();
-            text.push_str(&format!("   policy  {hash}, {} filters{age}\n", reply.filters));
+            text.push_str(&format!("   policy  {hash}, {}{age}\n", counted(reply.filters, "filter")));
         }
-        text.push_str(&format!(" requests  {}\n", counted(&reply.counters)));
+        text.push_str(&format!(" requests  {}\n", requests(&reply.counters)));
         for caller in &reply.callers {
             text.push_str(&of_caller(caller));
         }
@@ -122,7 +120,7 @@ impl Status {
     }
 }
 
-fn counted(counters: &Counters) -> String {
+fn requests(counters: &Counters) -> String {
     let Counters {
         allowed,
         denied,
@@ -135,11 +133,11 @@ fn counted(counters: &Counters) -> String {
 
 fn of_caller(caller: &CallerStatus) -> String {
     format!(
-        "  uid {:>5}  {} connections, {} commands running; {}\n",
+        "  uid {:>5}  {}, {} running; {}\n",
         caller.uid,
-        caller.connections,
-        caller.commands,
-        counted(&caller.counters)
+        counted(caller.connections, "connection"),
+        counted(caller.commands, "command"),
+        requests(&caller.counters)
     )
 }
 
@@ -191,7 +189,7 @@ mod tests {
           service  0.1.0, pid 812, up 2 h 5 min
            policy  0123456789ab, 28 filters, in force for 1 min 1 s
          requests  120 allowed, 3 denied, 0 not started, 0 busy, 0 bad
-          uid   991  2 connections, 1 commands running; 0 allowed, 0 denied, 0 not started, 0 busy, 0 bad
+          uid   991  2 connections, 1 command running; 0 allowed, 0 denied, 0 not started, 0 busy, 0 bad
         ");
     }
 

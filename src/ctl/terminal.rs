@@ -24,13 +24,24 @@ pub enum Paint {
 }
 
 impl Style {
-    /// Colours where standard output is a terminal that has some, and `NO_COLOR` is not set (<https://no-color.org>).
+    /// For standard output.
     #[must_use]
     pub fn of_stdout() -> Self {
+        Self::of(std::io::stdout().is_terminal())
+    }
+
+    /// For standard error.
+    #[must_use]
+    pub fn of_stderr() -> Self {
+        Self::of(std::io::stderr().is_terminal())
+    }
+
+    /// Colours on a terminal that has some, where `NO_COLOR` is not set (<https://no-color.org>).
+    fn of(is_terminal: bool) -> Self {
         let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         Self {
-            colour: !refused && !dumb && std::io::stdout().is_terminal(),
+            colour: is_terminal && !refused && !dumb,
         }
     }
 

@@ -3,6 +3,7 @@
 //! Markdown says what a block is after the fence (`toml` a filter file, `toml settings`, `toml args` one `args` a line), manual pages in the
 //! comment above `.EX`.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -175,4 +176,92 @@ fn files(directory: &str, extension: &str) -> Vec<PathBuf> {
     files.retain(|file| file.is_file() && (extension.is_empty() || file.extension().is_some_and(|found| found == extension)));
     files.sort();
     files
+}
+
+#[test]
+fn the_manuals_name_every_key_kind_and_refused_variable() {
+    let filters = manual("rootwrap.filters.5");
+    for (source, list) in [
+        ("src/config/execution.rs", "KEYS"),
+        ("src/config/filter.rs", "OWN_KEYS"),
+        ("src/config/callers.rs", "KEYS"),
+        ("src/config/tests_table.rs", "KEYS"),
+        ("src/config/tests_table.rs", "AS_KEYS"),
+        ("src/config/unsupported.rs", "LIMITS"),
+        ("src/config/element.rs", "KINDS"),
+        ("src/policy/environment.rs", "NAMES"),
+        ("src/policy/environment.rs", "PREFIXES"),
+    ] {
+        assert_names(&filters, "rootwrap.filters(5)", &constants(source, list));
+    }
+    assert_names(
+        &manual("rootwrap.toml.5"),
+        "rootwrap.toml(5)",
+        &constants("src/config/settings.rs", "KEYS"),
+    );
+}
+
+#[test]
+fn the_journal_page_names_every_event_and_field() {
+    let page = text("docs/journal.md");
+    for kind in rootwrap::audit::Kind::ALL {
+        let row = format!("| `{}` | {} | {} |", kind.name(), kind.message_id(), kind.priority());
+        assert!(page.contains(&row), "docs/journal.md has no {row}");
+    }
+    for source in ["src/audit/event.rs", "src/audit/record.rs"] {
+        let code = text(source);
+        let code = code.split("#[cfg(test)]").next().unwrap();
+        for (start, prefix) in code.match_indices("\"ROOTWRAP_") {
+            let field = code[start + prefix.len()..].split('"').next().unwrap();
+            assert!(
+                page.contains(&format!("`{field}`")),
+                "docs/journal.md does not say what {field} is ({source})"
+            );
+        }
+    }
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    for file in files("", "md")
+        .iter()
+        .chain(&files("docs", "md"))
+        .chain(&files("docs/decisions", "md"))
+    {
+        let text = fs::read_to_string(file).unwrap();
+        for (start, _) in text.match_indices("](") {
+            let target = text[start + 2..].split([')', '#']).next().unwrap();
+            let found = target.is_empty() || target.contains("://") || file.parent().unwrap().join(target).exists();
+            assert!(found, "{}: there is no {target}", file.display());
+        }
+    }
+}
+
+fn assert_names(page: &str, title: &str, names: &[String]) {
+    let words: HashSet<&str> = page.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
+    assert!(!names.is_empty());
+    for name in names {
+        assert!(words.contains(name.as_str()), "{title} does not mention {name}");
+    }
+}
+
+/// The texts in a constant of a source file.
+fn constants(source: &str, name: &str) -> Vec<String> {
+    let code = text(source);
+    let start = code
+        .find(&format!("const {name}:"))
+        .unwrap_or_else(|| panic!("{source} has no {name}"));
+    let body = code[start..].split("];").next().unwrap();
+    body.split('"').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+fn manual(name: &str) -> String {
+    text(&format!("packaging/man/{name}"))
+        .lines()
+        .map(|line| unescaped(line) + "\n")
+        .collect()
+}
+
+fn text(name: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap()
 }

@@ -13,6 +13,7 @@ mod bad_input;
 mod caller;
 mod client;
 mod confinement;
+mod ctl;
 mod effects;
 mod evidence;
 mod package;

@@ -1,7 +1,7 @@
 //! `rootwrap-launcher`: single-threaded, asked over a socketpair (its standard input) for "a child in this cgroup".
 //!
-//! It holds no policy, sees no job and parses nothing that comes from callers. A request is one datagram of [`REQUEST`] bytes, with
-//! the cgroup's descriptor where there is one; the reply is a [`Reply`], with the child's pidfd and the other end of its socket.
+//! It holds no policy, sees no job and parses nothing that comes from callers. A request is one datagram of `REQUEST` bytes, with
+//! the cgroup's descriptor where there is one; the reply is a `Reply`, with the child's pidfd and the other end of its socket.
 //! It ends with rootwrapd: when the socket closes, and by the parent's death signal.
 
 use std::convert::Infallible;

@@ -94,15 +94,16 @@ fn missing_descriptors_are_dev_null_and_are_not_shared() {
 fn the_launcher_and_parked_children_hold_only_their_sockets() {
     with_launcher_process(2, async |_, root, pid| {
         eventually_in_runtime(|| subdirectories(&root.join("jobs")).len() == 2).await;
-        let launcher = descriptors(pid);
-        let sockets = launcher.iter().filter(|(_, target)| target.starts_with("socket:")).count();
-        assert!(
+        // While it answers a request it holds more.
+        eventually_in_runtime(|| {
+            let launcher = descriptors(pid);
+            let sockets = launcher.iter().filter(|(_, target)| target.starts_with("socket:")).count();
             sockets == 1
                 && launcher
                     .iter()
-                    .all(|(_, target)| target.starts_with("socket:") || target == "/dev/null"),
-            "{launcher:?}"
-        );
+                    .all(|(_, target)| target.starts_with("socket:") || target == "/dev/null")
+        })
+        .await;
         let parked = || -> Vec<u32> {
             subdirectories(&root.join("jobs"))
                 .iter()

@@ -82,9 +82,15 @@ impl Document {
     /// Parses it; `None` when it is no TOML, every reason reported.
     pub fn parse(&self, file: u32, report: &Report) -> Option<Spanned<DeTable<'_>>> {
         let (table, errors) = DeTable::parse_recoverable(&self.text);
+        // What a slip leads to on the same line says nothing more.
+        let mut last = 0;
         for error in &errors {
             let range = error.span().unwrap_or_default();
             let span = span_of(file, &range);
+            let line = self.line(span.start);
+            if std::mem::replace(&mut last, line) == line {
+                continue;
+            }
             report.plain_error(span, "syntax", &format!("not TOML: {}", error.message().replace('\n', ", ")));
         }
         if !errors.is_empty() {
@@ -128,6 +134,19 @@ impl Document {
                     "write the table on one line, or as a [table] of its own",
                 );
                 return;
+            }
+            if gap.contains(',') && part.end == range.end {
+                let at = to_u32(from + gap.find(',').unwrap_or_default());
+                report.warning(
+                    Span {
+                        file,
+                        start: at,
+                        end: at + 1,
+                    },
+                    "toml-1.1",
+                    "a comma before `}` is not TOML 1.0: other tools may refuse this file",
+                    "take it out",
+                );
             }
             from = from.max(part.end);
         }
@@ -188,6 +207,7 @@ mod tests {
     fn given_newlines_in_inline_tables_then_they_are_linted_outside_arrays_only() {
         assert_eq!(codes("a = { b = 1,\n c = 2 }\n"), [(1, 13, "toml-1.1")]);
         assert_eq!(codes("a = { b.x = 1, b.y = [\n 1,\n], c = \"\"\"\n\n\"\"\" }\n"), []);
+        assert_eq!(codes("a = { b = 1, }\nc = { d = ',', e = [1,] }\nf = {}\n"), [(1, 12, "toml-1.1")]);
         assert_eq!(codes("a = [{ b = [\n{ c = 1\n} ] }]\n"), [(2, 8, "toml-1.1")]);
     }
 

@@ -1,6 +1,6 @@
 //! From files to a policy: everything is read and checked, then all messages come at once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::os::unix::ffi::OsStrExt;
 
 use sha2::{Digest, Sha256};
@@ -203,9 +203,9 @@ impl<'a> Merge<'a> {
 }
 
 fn check_tested(filters: &[FilterSpec], tested: &[(String, Span)], report: &Report) {
-    let names: HashMap<&str, ()> = filters.iter().map(|filter| (filter.name.as_str(), ())).collect();
-    for (name, span) in tested.iter().filter(|(name, _)| !names.contains_key(name.as_str())) {
-        let hint = match suggest::nearest(name, names.keys().copied()) {
+    let names: HashSet<&str> = filters.iter().map(|filter| filter.name.as_str()).collect();
+    for (name, span) in tested.iter().filter(|(name, _)| !names.contains(name.as_str())) {
+        let hint = match suggest::nearest(name, names.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "the test cannot pass; name a filter that is there".to_owned(),
         };

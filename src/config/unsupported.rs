@@ -62,7 +62,10 @@ fn percentage(reader: Reader<'_>, node: Node<'_>) -> Option<()> {
 }
 
 fn spelled(reader: Reader<'_>, node: Node<'_>, what: &str, units: &[&str]) -> Option<()> {
-    let text = node.value.as_str()?;
+    let Some(text) = node.value.as_str() else {
+        reader.wrong_type(node, what);
+        return None;
+    };
     let number = units.iter().find_map(|unit| text.strip_suffix(unit)).unwrap_or_default();
     if number.parse::<u64>().is_ok_and(|number| number > 0) && number.bytes().all(|byte| byte.is_ascii_digit()) {
         return Some(());

@@ -160,7 +160,7 @@ impl Writers {
     /// An owner can give himself the right to write.
     fn can_write(&self, owner: &Owner) -> bool {
         match &self.known {
-            None => owner.uid != 0 || owner.group.is_some_and(|gid| gid != 0) || owner.everybody || owner.listed,
+            None => owner.uid != 0 || owner.group.is_some() || owner.everybody || owner.listed,
             Some(known) if known.is_empty() => false,
             Some(known) => {
                 let may = |(uid, groups): &(u32, HashSet<u32>)| *uid == owner.uid || owner.group.is_some_and(|gid| groups.contains(&gid));

@@ -305,3 +305,112 @@ fn lints_do_not_make_a_policy_void() {
         ]
     );
 }
+
+#[test]
+fn a_value_of_a_wrong_type_is_never_ignored_anywhere() {
+    let filter_keys = [
+        "name",
+        "command",
+        "args",
+        "capabilities",
+        "callers",
+        "run_as",
+        "env_allow",
+        "env_set",
+        "cwd",
+        "stdin",
+        "umask",
+        "nice",
+        "oom_score",
+        "limits",
+        "timeout",
+        "kill_after",
+        "on_disconnect",
+        "placement",
+        "no_new_privs",
+        "sha256",
+        "message",
+        "max_concurrent",
+        "inner_only",
+        "netns",
+        "tty",
+        "write_paths",
+        "seccomp",
+        "apparmor",
+        "selinux",
+    ];
+    let kinds = [
+        "any",
+        "regex",
+        "int",
+        "ip",
+        "mac",
+        "uuid",
+        "host",
+        "interface",
+        "path_under",
+        "pid_of",
+        "concat",
+        "list",
+        "one_of",
+        "optional",
+        "repeat",
+        "use",
+        "options",
+        "command",
+    ];
+    for value in ["1979-05-27", "1.5", "[1979-05-27]", "[[1.5]]", "{ \"\" = 1.5 }"] {
+        let mut texts = Vec::new();
+        for key in filter_keys {
+            let line = format!("{key} = {value}");
+            let rest = ["name = \"a\"", "command = \"/bin/sh\"", "args = []", "capabilities = []"];
+            let rest: Vec<&str> = rest.into_iter().filter(|other| !other.starts_with(&format!("{key} "))).collect();
+            texts.push(format!("{CALLERS}[[filter]]\n{line}\n{}\n", rest.join("\n")));
+            texts.push(format!("{CALLERS}[defaults]\n{line}\n"));
+        }
+        for kind in kinds {
+            texts.push(format!("{CALLERS}[define]\na = {{ {kind} = {value} }}\n"));
+        }
+        for (kind, modifier) in [
+            ("mac = true", "dash"),
+            ("mac = true", "secret"),
+            ("ip = \"any\"", "prefix"),
+            ("ip = \"any\"", "within"),
+            ("path_under = \"/x\"", "new"),
+            ("path_under = \"/x\"", "links_to"),
+            ("path_under = \"/x\"", "caller_writable"),
+            ("pid_of = [\"/x\"]", "same_unit"),
+            ("list = \"x\"", "separator"),
+            ("repeat = \"x\"", "min"),
+            ("repeat = \"x\"", "max"),
+        ] {
+            texts.push(format!("{CALLERS}[define]\na = {{ {kind}, {modifier} = {value} }}\n"));
+        }
+        for key in ["users", "groups", "units", "labels"] {
+            texts.push(format!("[callers]\n{key} = {value}\n"));
+        }
+        for key in ["nofile", "memory", "tasks", "cpu"] {
+            texts.push(format!("{CALLERS}[defaults]\nlimits = {{ {key} = {value} }}\n"));
+        }
+        for key in ["user", "group", "groups"] {
+            texts.push(format!("{CALLERS}[defaults.run_as]\n{key} = {value}\n"));
+        }
+        for key in ["value", "required", "many"] {
+            texts.push(format!("{CALLERS}[define.a.options.-x]\n{key} = {value}\n"));
+        }
+        for key in ["argv", "expect", "as", "env", "cwd", "filter", "capabilities"] {
+            texts.push(format!("{CALLERS}[[test]]\n{key} = {value}\n"));
+        }
+        for key in ["user", "group", "groups", "unit", "label"] {
+            texts.push(format!(
+                "{CALLERS}[[test]]\nargv = []\nexpect = \"deny\"\nas = {{ {key} = {value} }}\n"
+            ));
+        }
+        for key in ["callers", "define", "defaults", "filter", "disable", "test", "profile"] {
+            texts.push(format!("{key} = {value}\n"));
+        }
+        for text in texts {
+            assert!(load_text(&text).is_err(), "{text}");
+        }
+    }
+}

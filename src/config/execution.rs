@@ -70,24 +70,24 @@ impl Partial {
         unsupported::report(table);
         let reader = table.reader;
         Self {
-            run_as: table.get("run_as").and_then(|node| run_as::read(reader, node, world)),
-            env_allow: table.get("env_allow").and_then(|node| variables::allowed(reader, node, elements)),
-            env_set: table.get("env_set").and_then(|node| variables::set(reader, node)),
-            cwd: table.get("cwd").and_then(|node| cwd(reader, node)),
+            run_as: table.read("run_as", |node| run_as::read(reader, node, world)),
+            env_allow: table.read("env_allow", |node| variables::allowed(reader, node, elements)),
+            env_set: table.read("env_set", |node| variables::set(reader, node)),
+            cwd: table.read("cwd", |node| cwd(reader, node)),
             stdin: word(table, "stdin", &[("caller", Stdin::Caller), ("null", Stdin::Null)]),
-            umask: table.get("umask").and_then(|node| umask(reader, node)),
+            umask: table.read("umask", |node| umask(reader, node)),
             nice: integer(table, "nice", -20..=19),
             oom_score: integer(table, "oom_score", -1000..=1000),
             nofile: nofile(table),
-            timeout: table.get("timeout").and_then(|node| timeout(reader, node)),
-            kill_after: table
-                .get("kill_after")
-                .and_then(|node| duration::read(reader, node, "`kill_after`", Duration::ZERO..=LONGEST)),
+            timeout: table.read("timeout", |node| timeout(reader, node)),
+            kill_after: table.read("kill_after", |node| {
+                duration::read(reader, node, "`kill_after`", Duration::ZERO..=LONGEST)
+            }),
             on_disconnect: on_disconnect(table),
             placement: placement(table),
             no_new_privs: boolean(table, "no_new_privs"),
-            sha256: table.get("sha256").and_then(|node| sha256(reader, node)),
-            message: table.get("message").and_then(|node| message(reader, node)),
+            sha256: table.read("sha256", |node| sha256(reader, node)),
+            message: table.read("message", |node| message(reader, node)),
             max_concurrent: integer(table, "max_concurrent", 1..=1_000_000),
             inner_only: boolean(table, "inner_only"),
         }
@@ -141,16 +141,18 @@ impl Partial {
 }
 
 fn word<T: Copy>(table: Table<'_>, key: &str, words: &[(&str, T)]) -> Option<T> {
-    table.reader.word(table.get(key)?, &format!("`{key}`"), words)
+    table.read(key, |node| table.reader.word(node, &format!("`{key}`"), words))
 }
 
 fn boolean(table: Table<'_>, key: &str) -> Option<bool> {
-    table.reader.boolean(table.get(key)?, &format!("`{key}`"))
+    table.read(key, |node| table.reader.boolean(node, &format!("`{key}`")))
 }
 
 fn integer<T: TryFrom<i64>>(table: Table<'_>, key: &str, range: std::ops::RangeInclusive<i64>) -> Option<T> {
-    let number = table.reader.integer(table.get(key)?, &format!("`{key}`"), range)?;
-    T::try_from(number).ok()
+    table.read(key, |node| {
+        let number = table.reader.integer(node, &format!("`{key}`"), range)?;
+        T::try_from(number).ok()
+    })
 }
 
 fn cwd<'a>(reader: Reader<'a>, node: Node<'a>) -> Option<Cwd> {
@@ -178,7 +180,7 @@ fn umask(reader: Reader<'_>, node: Node<'_>) -> Option<u32> {
 }
 
 fn nofile(table: Table<'_>) -> Option<u64> {
-    let limits = table.reader.table(table.get("limits")?, "`limits`")?;
+    let limits = table.read("limits", |node| table.reader.table(node, "`limits`"))?;
     limits.only("limits", unsupported::LIMITS);
     integer(limits, "nofile", 3..=1_048_576)
 }

@@ -13,6 +13,14 @@ use crate::policy::spec::{Callers, Capabilities, CommandSpec, FilterSpec, OnDisc
 /// Keys of a filter besides those that it shares with `[defaults]`.
 const OWN_KEYS: &[&str] = &["name", "command", "args", "capabilities", "callers"];
 
+/// Keys that every filter has, and what to do without.
+const REQUIRED: [(&str, &str); 4] = [
+    ("name", "give it a name of its own: records and messages refer to it"),
+    ("command", "write the absolute path of the program"),
+    ("args", "write args = [] for a command without arguments"),
+    ("capabilities", "write capabilities = [] for none"),
+];
+
 /// What the other tables of the file say.
 pub(crate) struct Surroundings<'a, 'w> {
     pub document: &'a Document,
@@ -29,18 +37,13 @@ pub(crate) fn read<'a>(table: Table<'a>, around: &Surroundings<'a, '_>) -> Optio
     let known: Vec<&str> = OWN_KEYS.iter().chain(execution::KEYS).copied().collect();
     table.only("a filter", &known);
     let reader = table.reader;
-    let name = table
-        .required("a filter", "name", "give it a name of its own: records and messages refer to it")
-        .and_then(|node| Some((name(table, node)?, node.span)));
-    let command = table
-        .required("a filter", "command", "write the absolute path of the program")
-        .and_then(|node| command::read(reader, node, around.world));
-    let args = table
-        .required("a filter", "args", "write args = [] for a command without arguments")
-        .and_then(|node| around.elements.args(node));
-    let capabilities = table
-        .required("a filter", "capabilities", "write capabilities = [] for none")
-        .and_then(|node| capabilities::read(reader, node, true));
+    for (key, hint) in REQUIRED {
+        table.required("a filter", key, hint);
+    }
+    let name = table.read("name", |node| Some((name(table, node)?, node.span)));
+    let command = table.read("command", |node| command::read(reader, node, around.world));
+    let args = table.read("args", |node| around.elements.args(node));
+    let capabilities = table.read("capabilities", |node| capabilities::read(reader, node, true));
     let callers = callers_of(table, around);
     let mut partial = Partial::read(table, around.elements, around.world).or(&around.defaults);
     check_detach(table, &mut partial);

@@ -165,6 +165,22 @@ impl<'a> Table<'a> {
         self.entries.get(key).map(|value| self.reader.node(value))
     }
 
+    /// Reads a key where it is there. A value that gave nothing, with no error told anywhere, would be a restriction ignored:
+    /// that must not come from a slip in a reading function.
+    pub fn read<T>(&self, key: &str, read: impl FnOnce(Node<'a>) -> Option<T>) -> Option<T> {
+        let node = self.get(key)?;
+        let value = read(node);
+        if value.is_none() && self.reader.report.errors() == 0 {
+            self.reader.error(
+                node.span,
+                "unreadable-value",
+                &format!("`{key}` cannot have this value"),
+                "see rootwrap.filters(5)",
+            );
+        }
+        value
+    }
+
     pub fn len(&self) -> usize {
         self.entries.len()
     }

@@ -150,7 +150,7 @@ impl Settings {
             self.exec_dirs = directories;
         }
         let audits = [("required", Audit::Required), ("best-effort", Audit::BestEffort)];
-        let audit = table.get("audit").and_then(|node| table.reader.word(node, "`audit`", &audits));
+        let audit = table.read("audit", |node| table.reader.word(node, "`audit`", &audits));
         set(&mut self.audit, audit);
         let second = Duration::from_secs(1);
         set(&mut self.audit_timeout, time(table, "audit_timeout", second / 100..=60 * second));
@@ -184,16 +184,18 @@ fn set<T>(field: &mut T, value: Option<T>) {
 }
 
 fn time(table: Table<'_>, key: &str, range: std::ops::RangeInclusive<Duration>) -> Option<Duration> {
-    duration::read(table.reader, table.get(key)?, &format!("`{key}`"), range)
+    table.read(key, |node| duration::read(table.reader, node, &format!("`{key}`"), range))
 }
 
 fn number<T: TryFrom<i64>>(table: Table<'_>, key: &str, range: std::ops::RangeInclusive<i64>) -> Option<T> {
-    let number = table.reader.integer(table.get(key)?, &format!("`{key}`"), range)?;
-    T::try_from(number).ok()
+    table.read(key, |node| {
+        let number = table.reader.integer(node, &format!("`{key}`"), range)?;
+        T::try_from(number).ok()
+    })
 }
 
 fn directories_of(table: Table<'_>, key: &str) -> Option<Vec<PathBuf>> {
-    paths::list(table.reader, table.get(key)?, &format!("`{key}`"))
+    table.read(key, |node| paths::list(table.reader, node, &format!("`{key}`")))
 }
 
 /// Whoever can write to one of these chooses what runs as root.

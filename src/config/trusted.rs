@@ -1,6 +1,6 @@
 //! Paths that only root can change: every component root-owned and writable by nobody else.
 //!
-//! A path is walked by hand from `/` with O_PATH | O_NOFOLLOW (see [`walk`]): what was checked is what is held, and a symlink is
+//! A path is walked by hand from `/` with O_PATH | O_NOFOLLOW (see `walk`): what was checked is what is held, and a symlink is
 //! followed only after it, and the directory that it stands in, were found to be root's.
 
 mod cache;

@@ -43,6 +43,8 @@ pub enum Verb {
         long_about = "Reads the whole policy as the service reads it, the service's settings included, or only the files named, and \
             prints every error and warning in one run: where it is, the line, what is wrong and what to do. Then runs the [[test]] \
             tables of these files. Nothing is changed; the running service is not asked.\n\n\
+            Warnings say where a valid filter gives more than it seems: capabilities that are as good as root, and how; commands that run as \
+            root without need; programs that do what standard input says; callers that are everybody. They do not change the exit status.\n\n\
             In tests, path_under judges paths by their spelling and pid_of takes any number: a test must not depend on what happens \
             to be on this machine."
     )]

@@ -6,6 +6,7 @@ use anyhow::Context;
 use serde::Serialize;
 
 use super::command_line::CommandLine;
+use super::lint::lint;
 use super::terminal::{Paint, Style};
 use super::{Answer, counted, json};
 use crate::cli::rootwrapctl::Check;
@@ -74,7 +75,10 @@ fn examine(options: &Check) -> Findings {
     };
     match config::load(&source, &settings) {
         Ok(loaded) => {
-            diagnostics.extend(loaded.warnings.iter().cloned());
+            let mut warnings = loaded.warnings.clone();
+            warnings.extend(lint(&loaded.policy));
+            warnings.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
+            diagnostics.extend(warnings);
             Findings::new(diagnostics, Some(&loaded))
         }
         Err(errors) => {

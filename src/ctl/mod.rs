@@ -7,6 +7,7 @@
 mod check;
 mod command_line;
 mod explain;
+mod lint;
 mod reload;
 mod report;
 mod status;

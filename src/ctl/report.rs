@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::command_line::CommandLine;
+use super::lint::escape;
 use super::terminal::{Paint, Style};
 use crate::policy::facts::Question;
 use crate::policy::{Action, Explanation, Outcome, Permit, capability, explain};
@@ -111,6 +112,11 @@ impl Report {
                 names => names.join(" "),
             };
             text.push_str(&format!("  run as        {}\n  capabilities  {capabilities}\n", privileges.run_as));
+            for name in &privileges.capabilities {
+                if let Some(how) = escape(name) {
+                    text.push_str(&format!("                {name} is as good as root: it {how}\n"));
+                }
+            }
         }
         text
     }
@@ -264,6 +270,7 @@ mod tests {
           executes      /usr/bin/kill
           run as        root
           capabilities  kill sys_admin
+                        sys_admin is as good as root: it mounts over any file
         taken for granted: process 7 runs /usr/sbin/dnsmasq
         ");
     }

@@ -193,3 +193,25 @@ fn given_a_pipe_then_no_colours() {
     let run = Workspace::with("x = 1\n").ctl("check", &[]).expect(1);
     assert!(!run.stdout.contains('\x1b'), "{}", run.stdout);
 }
+
+#[test]
+fn given_filters_that_give_more_than_it_seems_then_warnings_with_the_way_to_root_and_still_0() {
+    let as_root = GOOD.replace("run_as = \"nobody\"\n", "");
+    let run = Workspace::with(&as_root).ctl("check", &[]).expect(0);
+    run.says("warning[runs-as-root]: `set-mtu` runs as root")
+        .says("run_as = \"rootwrap\"")
+        .says("ok: 1 filter, 0 errors, 1 warning; ");
+    let module = as_root.replace("[\"net_admin\"]", "[\"net_admin\", \"sys_module\"]");
+    let run = Workspace::with(&module).ctl("check", &[]).expect(0);
+    run.says(
+        "50-test.toml:6:8: warning[root-equivalent]: `set-mtu` gives what is as good as root: sys_module (loads code into the kernel)\n",
+    )
+    .says(" 6 | name = \"set-mtu\"\n   |        ^^^^^^^^^\n")
+    .says("ok: 1 filter, 0 errors, 1 warning; ");
+    let nft = GOOD.replace("/usr/bin/true", "/usr/bin/sh").replace("[\"true\"", "[\"sh\"");
+    Workspace::with(&nft)
+        .ctl("check", &[])
+        .says("warning[input-not-judged]: sh may do what comes in on standard input");
+    let without = nft.replace("run_as = ", "stdin = \"null\"\nrun_as = ");
+    assert!(!Workspace::with(&without).ctl("check", &[]).stdout.contains("input-not-judged"));
+}

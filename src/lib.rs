@@ -10,9 +10,10 @@
 //! | `policy` | pure: elements, matching, index, decision, explanation; no input or output | - |
 //! | `config` | TOML files, directories, owner checks, diagnostics | `policy`, `sys` |
 //! | `launch` | jobs, the launcher, parked children, the ordered steps before exec | `policy`, `config::trusted`, `sys` |
+//! | `explained` | an explanation as `io.rootwrap` says it | `policy`, `protocol` |
 //! | `audit` | the events and the journal sink | `policy`, `sys` |
 //! | `daemon` | listener, callers, sessions, quotas, reload, life cycle | all of the above but `client` |
-//! | `ctl` | the verbs of `rootwrapctl`, a file each | `client`, `config`, `policy` |
+//! | `ctl` | the verbs of `rootwrapctl`, a file each | `client`, `config`, `policy`, `explained` |
 //! | `cli` | the command-line definitions: help, man pages and completions come from here | - |
 //!
 //! With `default-features = false` the library is the blocking client alone; the feature `tokio` adds the asynchronous one.
@@ -31,6 +32,8 @@ pub mod config;
 pub mod ctl;
 #[cfg(feature = "daemon")]
 pub mod daemon;
+#[cfg(feature = "daemon")]
+mod explained;
 #[cfg(feature = "daemon")]
 pub mod launch;
 #[cfg(feature = "daemon")]

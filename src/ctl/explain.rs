@@ -66,7 +66,7 @@ fn offline(options: &Explain, argv: &[Vec<u8>], environment: &[(Vec<u8>, Vec<u8>
         profile: None,
     };
     let assumed = questions(&policy, &request);
-    Ok(Report::new(&policy::explain(&policy, &request, &Facts::lexical()), &assumed))
+    Ok(Report::new(policy::explain(&policy, &request, &Facts::lexical()), &assumed))
 }
 
 /// The policy that the options name.

@@ -5,9 +5,10 @@ use serde::Serialize;
 use super::command_line::CommandLine;
 use super::lint::escape;
 use super::terminal::{Paint, Style};
+use crate::explained;
 use crate::policy::facts::Question;
-use crate::policy::{Action, Explanation, Outcome, Permit, capability, explain};
-use crate::protocol::io_rootwrap::{ExplainReply, Mismatch, Privileges, Tried};
+use crate::policy::{Action, Explanation, Permit};
+use crate::protocol::io_rootwrap::{ExplainReply, Mismatch, Tried};
 
 /// A decision. Its JSON form is the reply of `io.rootwrap.Explain` with one member more; `docs/json.md` documents it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -31,28 +32,9 @@ impl From<ExplainReply> for Report {
 impl Report {
     /// From a decision made here. `assumed` is what it leans on.
     #[must_use]
-    pub fn new(explanation: &Explanation, assumed: &[Question]) -> Self {
-        let mut reply = ExplainReply {
-            tried: explanation.tried.iter().map(tried).collect(),
-            ..ExplainReply::default()
-        };
-        match &explanation.outcome {
-            Outcome::Allow(permit) => {
-                reply.allowed = true;
-                reply.filter = Some(permit.filter().name.clone());
-                reply.inner_filter = permit.inner().map(|inner| inner.name.clone());
-                reply.executable = executable(permit);
-                reply.privileges = Some(privileges(permit));
-            }
-            Outcome::Deny(denial) => {
-                reply.reason = Some(denial.reason.to_string());
-                reply.message = Some(denial.message.clone());
-            }
-            // Every answer was given beforehand; if not, it is no yes.
-            Outcome::Ask(_) => reply.message = Some("the answer depends on the system".to_owned()),
-        }
+    pub fn new(explanation: Explanation, assumed: &[Question]) -> Self {
         Self {
-            reply,
+            reply: explained::reply(explanation, executable),
             assumed: assumed.iter().map(in_words).collect(),
         }
     }
@@ -130,25 +112,6 @@ fn executable(permit: &Permit) -> Option<String> {
     }
 }
 
-fn privileges(permit: &Permit) -> Privileges {
-    let execution = permit.execution();
-    Privileges {
-        run_as: execution.run_as.user.clone(),
-        capabilities: capability::names(execution.capabilities).into_iter().map(str::to_owned).collect(),
-    }
-}
-
-fn tried(tried: &explain::Tried) -> Tried {
-    Tried {
-        filter: tried.filter.clone(),
-        source: tried.source.clone(),
-        mismatch: tried.mismatch.as_ref().map(|mismatch| Mismatch {
-            argument: mismatch.argument.and_then(|argument| u32::try_from(argument).ok()),
-            expected: mismatch.expected.clone(),
-        }),
-    }
-}
-
 /// A filter, and under the argument that it could not take what it expected.
 fn mismatch_text(tried: &Tried, mismatch: &Mismatch, line: &CommandLine, style: Style) -> String {
     let heading = format!(
@@ -194,6 +157,7 @@ fn in_words(question: &Question) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::io_rootwrap::Privileges;
 
     fn argv() -> Vec<Vec<u8>> {
         ["ip", "link", "set", "v0", "mtu", "20"]

@@ -10,11 +10,9 @@ use super::peer::CallerIdentity;
 use super::reload::{self, Files};
 use super::service::Service;
 use crate::audit::Event;
-use crate::policy::spec::{Capabilities, Execution};
-use crate::policy::{Action, Explanation, Outcome, Permit, capability, list};
-use crate::protocol::io_rootwrap::{
-    Explain, ExplainReply, Filter, ListFiltersReply, Mismatch, Privileges, ReloadReply, Signal, StatusReply, Tried,
-};
+use crate::explained;
+use crate::policy::{Action, Permit, list};
+use crate::protocol::io_rootwrap::{Explain, ExplainReply, Filter, ListFiltersReply, Privileges, ReloadReply, Signal, StatusReply};
 use crate::protocol::org_varlink_service::{Description, Info};
 use crate::protocol::{Error, Method, Reply};
 
@@ -125,38 +123,7 @@ async fn explain(service: &Service, caller: &CallerIdentity, request: &Explain) 
         has_stdin: request.has_stdin,
     };
     let explanation = case.explain(service, &active).await?;
-    Ok(explained(service, explanation))
-}
-
-fn explained(service: &Service, explanation: Explanation) -> ExplainReply {
-    let tried = explanation.tried.into_iter().map(|tried| Tried {
-        filter: tried.filter,
-        source: tried.source,
-        mismatch: tried.mismatch.map(|mismatch| Mismatch {
-            argument: mismatch.argument.and_then(|index| u32::try_from(index).ok()),
-            expected: mismatch.expected,
-        }),
-    });
-    let mut reply = ExplainReply {
-        tried: tried.collect(),
-        ..ExplainReply::default()
-    };
-    match explanation.outcome {
-        Outcome::Allow(permit) => {
-            reply.allowed = true;
-            reply.filter = Some(permit.filter().name.clone());
-            reply.inner_filter = permit.inner().map(|inner| inner.name.clone());
-            reply.privileges = Some(privileges(permit.execution()));
-            reply.executable = executable(service, &permit);
-        }
-        Outcome::Deny(denial) => {
-            reply.reason = Some(denial.reason.as_str().into());
-            reply.message = Some(denial.message);
-        }
-        // Every question is answered by now.
-        Outcome::Ask(_) => {}
-    }
-    reply
+    Ok(explained::reply(explanation, |permit| executable(service, permit)))
 }
 
 fn executable(service: &Service, permit: &Permit) -> Option<String> {
@@ -165,20 +132,6 @@ fn executable(service: &Service, permit: &Permit) -> Option<String> {
     };
     let found = executables::first(&service.executables, candidates).ok()?;
     Some(found.path().to_string_lossy().into_owned())
-}
-
-fn privileges(execution: &Execution) -> Privileges {
-    Privileges {
-        run_as: execution.run_as.user.clone(),
-        capabilities: match execution.capabilities {
-            Capabilities::All => vec!["all".into()],
-            Capabilities::Set(bits) => {
-                let held = (0..64_u8).filter(|bit| bits >> bit & 1 == 1);
-                held.map(|bit| capability::name(bit).map_or_else(|| bit.to_string(), str::to_owned))
-                    .collect()
-            }
-        },
-    }
 }
 
 fn list_filters(service: &Service, caller: &CallerIdentity) -> Result<ListFiltersReply, Error> {

@@ -1,6 +1,6 @@
 //! The verbs of `rootwrapctl`, a file each.
 //!
-//! A verb gives back an [`Answer`]: what to print and the exit status; trouble is an error, and status 2. Nothing here decides anything:
+//! A verb gives back an `Answer`: what to print and the exit status; trouble is an error, and status 2. Nothing here decides anything:
 //! that is `policy::decide`, here and in the service.
 #![forbid(unsafe_code)]
 

@@ -46,12 +46,11 @@ pub enum Outcome {
 /// Leave to run one command. Only [`decide`] makes it.
 #[derive(Clone, Debug)]
 pub struct Permit {
-    // Private on purpose. What the rest of the program needs, it reads through methods:
-    // filter() -> &Arc<FilterSpec>, inner() -> Option<&Arc<FilterSpec>>, action(), argv(), environment(), execution(), masked_argv().
+    // Private on purpose: nothing else makes one.
     filter: Arc<FilterSpec>,
     inner: Option<Arc<FilterSpec>>,
     action: Action,
-    /// Arguments after argv[0]; argv[0] is the executable's path, which is chosen among the candidates at launch.
+    /// Arguments after argv\[0\]; argv\[0\] is the executable's path, which is chosen among the candidates at launch.
     args: Vec<Vec<u8>>,
     environment: Vec<(Vec<u8>, Vec<u8>)>,
     execution: Execution,

@@ -12,7 +12,7 @@ use super::{Outcome, Policy, Request, decide};
 /// The decision, and every filter of that command that this caller may use, in order.
 #[derive(Debug)]
 pub struct Explanation {
-    /// What [`decide`](super::decide) said.
+    /// What [`decide`] said.
     pub outcome: Outcome,
     /// The filters that were looked at.
     pub tried: Vec<Tried>,
@@ -47,7 +47,7 @@ impl std::fmt::Display for Mismatch {
     }
 }
 
-/// Explains one request: calls [`decide`](super::decide), then looks at each filter once more.
+/// Explains one request: calls [`decide`], then looks at each filter once more.
 #[must_use]
 pub fn explain(policy: &Policy, request: &Request<'_>, facts: &Facts) -> Explanation {
     let outcome = decide(policy, request, facts);

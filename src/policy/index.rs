@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::hash::Map;
 use super::link;
 use super::pattern::{Arena, Compiled, Compiler};
 use super::spec::{FilterSpec, PolicySpec, Span};
@@ -39,7 +40,9 @@ pub struct Policy {
     hash: [u8; 32],
     filters: Vec<Filter>,
     arena: Arena,
-    commands: HashMap<Box<[u8]>, Command>,
+    /// By spelling and by bare name: indices into the next.
+    names: HashMap<Box<[u8]>, u32>,
+    commands: Vec<Command>,
     tree: Tree,
 }
 
@@ -100,7 +103,8 @@ impl Policy {
             hash: spec.hash,
             filters,
             arena,
-            commands: HashMap::new(),
+            names: HashMap::new(),
+            commands: Vec::new(),
             tree: Tree::default(),
         };
         policy.index();
@@ -108,7 +112,7 @@ impl Policy {
     }
 
     fn index(&mut self) {
-        let mut lists: HashMap<&[u8], Vec<u32>> = HashMap::new();
+        let mut lists: Map<&[u8], Vec<u32>> = Map::default();
         for (at, filter) in (0..).zip(&self.filters) {
             for name in filter
                 .spec
@@ -123,19 +127,26 @@ impl Policy {
                 }
             }
         }
-        let mut commands = HashMap::with_capacity(lists.len());
+        // A spelling and its bare name mostly have the same filters: they share them.
+        let mut shared: Map<Vec<u32>, u32> = Map::default();
+        let mut names = HashMap::with_capacity(lists.len());
         for (name, list) in lists {
+            let next = u32::try_from(shared.len()).unwrap_or(u32::MAX);
+            names.insert(name.into(), *shared.entry(list).or_insert(next));
+        }
+        let mut lists: Vec<(u32, Vec<u32>)> = shared.into_iter().map(|(list, at)| (at, list)).collect();
+        lists.sort_unstable_by_key(|(at, _)| *at);
+        for (_, list) in lists {
             let filters = || list.iter().filter_map(|at| self.filters.get(*at as usize));
-            let command = Command {
+            self.commands.push(Command {
                 secrets: filters().any(|filter| filter.compiled.secrets.is_some()),
                 takes_command: filters().any(|filter| filter.compiled.takes_command),
                 root: self.tree.add(&list, &self.filters, &self.arena),
                 filters: list.into(),
-            };
-            commands.insert(name.into(), command);
+            });
         }
         self.tree.shrink();
-        self.commands = commands;
+        self.names = names;
     }
 
     /// SHA-256 of the files, for `ROOTWRAP_POLICY`.
@@ -188,7 +199,7 @@ impl Policy {
 
     /// The filters of a command, as a caller names it: by its bare name, or exactly as a filter spells it.
     pub(super) fn command(&self, name: &[u8]) -> Option<&Command> {
-        self.commands.get(name)
+        self.commands.get(*self.names.get(name)? as usize)
     }
 
     /// All filters of a command, in order.

@@ -1,8 +1,7 @@
 //! What filters must agree on among themselves: names, inner commands, and the life of a command whose caller is gone.
 
-use std::collections::HashMap;
-
 use super::BuildError;
+use super::hash::Map;
 use super::index::Filter;
 use super::pattern::{Arena, Compiler, Inst};
 use super::spec::{FilterSpec, OnDisconnect, Placement};
@@ -36,7 +35,8 @@ pub(super) fn check(compiler: &mut Compiler, filter: &FilterSpec) {
 
 /// Gives every `command` element the filters that it names; reports what does not go together.
 pub(super) fn names(filters: &[Filter], arena: &mut Arena, errors: &mut Vec<BuildError>) {
-    let mut by_name: HashMap<&str, u32> = HashMap::with_capacity(filters.len());
+    let mut by_name: Map<&str, u32> = Map::default();
+    by_name.reserve(filters.len());
     for (at, filter) in (0..).zip(filters) {
         if by_name.insert(&filter.spec.name, at).is_some() {
             errors.push(error(

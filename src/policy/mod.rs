@@ -15,6 +15,7 @@ pub mod environment;
 mod evaluate;
 pub mod explain;
 pub mod facts;
+mod hash;
 mod index;
 mod link;
 pub mod list;

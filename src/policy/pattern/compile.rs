@@ -3,7 +3,6 @@
 //! Reports every error of a filter, each at its place. Values are interned: compiling the same filter twice costs the arena its
 //! instructions only.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::intern::{ProgramRef, Table};
@@ -15,14 +14,18 @@ use super::{
 };
 use super::{repeat, secret, sequence, signal, uuid};
 use crate::policy::BuildError;
+use crate::policy::hash::Map;
 use crate::policy::spec::{Element, ElementKind, FilterSpec, Span};
+
+/// Variables by name, each with the index of its value's part.
+type Allowed = Box<[(Box<str>, u32)]>;
 
 /// One filter, compiled: its program and what is beside it.
 #[derive(Debug)]
 pub(in crate::policy) struct Compiled {
     pub(in crate::policy) program: ProgramRef,
     /// Variables that a caller may set: name and index of the value's part.
-    pub(in crate::policy) environment: Box<[(Box<str>, u32)]>,
+    pub(in crate::policy) environment: Allowed,
     /// Instead of the program, for a filter that sends a signal.
     pub(in crate::policy) signal: Option<Box<SignalFilter>>,
     /// Where secrets may stand, if there are any.
@@ -112,8 +115,8 @@ pub(in crate::policy) struct Compiler {
     pub(super) arena: Arena,
     parts: Table<Part>,
     options: Table<OptionSet>,
-    programs: HashMap<Vec<Inst>, ProgramRef>,
-    regexes: HashMap<Box<str>, Arc<regex::Pattern>>,
+    programs: Map<Box<[Inst]>, ProgramRef>,
+    regexes: Map<Box<str>, Arc<regex::Pattern>>,
     errors: Vec<BuildError>,
 }
 
@@ -163,19 +166,22 @@ impl Compiler {
     }
 
     fn program(&mut self, args: &[Element]) -> Result<ProgramRef, Reported> {
-        let mut body = Body::default();
+        let mut body = Body {
+            insts: Vec::with_capacity(args.len() + 1),
+            options: Vec::new(),
+        };
         sequence::emit(self, &mut body, args, Marks::default(), Place::ARGS)?;
         body.push(Inst::Accept);
         follow::check(self, &body)?;
-        if let Some(program) = self.programs.get(&body.insts) {
+        if let Some(program) = self.programs.get(body.insts.as_slice()) {
             return Ok(*program);
         }
         let program = self.arena.add_program(&body.insts);
-        self.programs.insert(body.insts, program);
+        self.programs.insert(body.insts.into(), program);
         Ok(program)
     }
 
-    fn environment(&mut self, filter: &FilterSpec) -> Result<Box<[(Box<str>, u32)]>, Reported> {
+    fn environment(&mut self, filter: &FilterSpec) -> Result<Allowed, Reported> {
         let parts: Vec<_> = filter
             .execution
             .env_allow
@@ -321,8 +327,8 @@ impl Compiler {
                 }))
             }
             ElementKind::PathUnder { base, new, links_to, .. } => {
-                let directories = std::iter::once(base).chain(links_to);
-                self.checked(span, directories.map(|path| path_under::check(path)).collect())?;
+                let mut directories = std::iter::once(base).chain(links_to);
+                self.checked(span, directories.try_for_each(|path| path_under::check(path)))?;
                 Value::PathUnder(Box::new(path_under::PathUnder {
                     base: base.clone(),
                     new: *new,

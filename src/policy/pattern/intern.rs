@@ -1,12 +1,12 @@
 //! Everything compiled that filters share: values, option sets and inner commands, each once.
 
-use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
 use super::options::OptionSet;
 use super::program::{Inst, Program};
 use super::{Inner, Part, Value};
+use crate::policy::hash::Map;
 
 /// What programs point into.
 #[derive(Debug, Default)]
@@ -81,11 +81,11 @@ impl Arena {
 }
 
 /// Equal things get the same index.
-pub(super) struct Table<T>(HashMap<Arc<T>, u32>);
+pub(super) struct Table<T>(Map<Arc<T>, u32>);
 
 impl<T> Default for Table<T> {
     fn default() -> Self {
-        Self(HashMap::new())
+        Self(Map::default())
     }
 }
 

@@ -70,7 +70,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Judges the request by this filter. Who may use the filter is not asked here.
+    /// Judges the request by this filter.
     pub(super) fn evaluate(self, filter: &Filter, tracker: Option<&mut Tracker>) -> Fit {
         let result = if filter.compiled.signal.is_some() {
             self.signal(filter, tracker)
@@ -223,7 +223,8 @@ impl<'a> Case<'a> {
             return Fit::Stdin;
         }
         let inner = found.inner.as_ref().map_or(Verdict::ALLOW, |inner| inner.verdict);
-        found.verdict = found.verdict.and(inner);
+        // Asked once more here, so that no single bit decides who may.
+        found.verdict = found.verdict.and(inner).and(Verdict::of(filter.admits(self.subject)));
         Fit::Match(Box::new(found))
     }
 }

@@ -7,10 +7,13 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use rustix::net::{AddressFamily, SocketType, sockopt};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
 use crate::cli::rootwrapd::Arguments;
 use crate::sys::{activation, socket};
+
+/// Callers that wait to be accepted, as in rootwrap.socket.
+const BACKLOG: i32 = 4096;
 
 /// Listening sockets, nonblocking, close-on-exec, with SO_PASSCRED: every message tells who sent it.
 #[derive(Debug)]
@@ -92,9 +95,14 @@ fn bind(path: &Path) -> Result<UnixListener> {
     let directory = directory.unwrap_or(Path::new("."));
     refuse_shared(directory)?;
     remove_stale(path)?;
-    let listener = UnixListener::bind(path).context("bind")?;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let listener = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).context("socket")?;
+    // Before anybody can connect: what is sent on a connection that was made without it carries no credentials.
+    socket::set_pass_credentials(listener.as_fd(), true)?;
+    rustix::net::bind(&listener, &SocketAddrUnix::new(path)?).context("bind")?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o666)).context("chmod")?;
-    Ok(listener)
+    rustix::net::listen(&listener, BACKLOG).context("listen")?;
+    Ok(listener.into())
 }
 
 /// Whoever can write the directory could put a socket of his own in this one's place.

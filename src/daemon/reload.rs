@@ -35,7 +35,7 @@ impl Files {
     }
 
     fn load(&self) -> Result<(Settings, Loaded), Vec<Diagnostic>> {
-        let settings = Settings::load(&self.config, true)?;
+        let (settings, mut warnings) = Settings::load_with_warnings(&self.config, true)?;
         let directories = if self.filters.is_empty() {
             &settings.filter_dirs
         } else {
@@ -46,7 +46,9 @@ impl Files {
             files: Vec::new(),
             check_owners: true,
         };
-        let loaded = config::load(&source, &settings)?;
+        let mut loaded = config::load(&source, &settings)?;
+        warnings.append(&mut loaded.warnings);
+        loaded.warnings = warnings;
         Ok((settings, loaded))
     }
 }

@@ -172,7 +172,7 @@ impl Session {
         let fds = match run.claim(fds) {
             Ok(fds) => fds,
             Err(error) => {
-                self.service.bad_request(self.caller(), "descriptors", error.to_string());
+                self.service.bad_request(self.caller(), "descriptors", in_words(&error));
                 return self.reply(Err(error), oneway).await;
             }
         };
@@ -244,7 +244,7 @@ impl Session {
 
     fn parse(&self, message: Message) -> Result<Incoming, Incoming> {
         let refused = |reason: &'static str, error: Error, oneway: bool, last: bool| {
-            self.service.bad_request(self.caller(), reason, error.to_string());
+            self.service.bad_request(self.caller(), reason, in_words(&error));
             Incoming::Refused { error, oneway, last }
         };
         let call = Call::parse(&message.bytes).map_err(|error| refused("malformed", Error::bad_request(error.to_string()), false, true))?;
@@ -284,6 +284,13 @@ enum Meanwhile {
     Started(Option<RunReply>),
     Received(Message),
     Done(Result<RunReply, Error>),
+}
+
+fn in_words(error: &Error) -> String {
+    match error {
+        Error::BadRequest { message } => message.clone(),
+        other => other.to_string(),
+    }
 }
 
 fn continuing(reply: &RunReply) -> Result<Reply, Ended> {

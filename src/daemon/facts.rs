@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -63,7 +63,7 @@ impl Answers {
             Question::PathUnder { path, base, links_to, new } => Some(ProbeJob::PathUnder {
                 path: path.clone(),
                 base: bytes(base),
-                links_to: links_to.iter().map(bytes).collect(),
+                links_to: links_to.iter().map(|path| bytes(path)).collect(),
                 new: *new,
             }),
             Question::PidOf {
@@ -102,13 +102,13 @@ impl Answers {
         let probe = ProbeJob::PidOf {
             pidfd: pidfd.try_clone().ok()?,
             pid,
-            executables: executables.iter().map(bytes).collect(),
+            executables: executables.iter().map(|path| bytes(path)).collect(),
         };
         self.processes.insert(question.clone(), pidfd);
         Some(probe)
     }
 }
 
-fn bytes(path: &PathBuf) -> Vec<u8> {
+fn bytes(path: &Path) -> Vec<u8> {
     path.as_os_str().as_bytes().to_vec()
 }

@@ -238,14 +238,14 @@ impl Session {
     /// Makes a call of a message, or an error to answer with. What makes no sense is recorded.
     fn read(&self, message: Message) -> Waiting {
         let size = message.bytes.len();
-        let what = self.parse(message).unwrap_or_else(|refused| refused);
+        let what = self.parse(message).unwrap_or_else(|refused| *refused);
         Waiting { what, size }
     }
 
-    fn parse(&self, message: Message) -> Result<Incoming, Incoming> {
+    fn parse(&self, message: Message) -> Result<Incoming, Box<Incoming>> {
         let refused = |reason: &'static str, error: Error, oneway: bool, last: bool| {
             self.service.bad_request(self.caller(), reason, in_words(&error));
-            Incoming::Refused { error, oneway, last }
+            Box::new(Incoming::Refused { error, oneway, last })
         };
         let call = Call::parse(&message.bytes).map_err(|error| refused("malformed", Error::bad_request(error.to_string()), false, true))?;
         let (more, oneway) = (call.more, call.oneway);
@@ -264,11 +264,11 @@ impl Session {
             return Err(refused("descriptors", error, oneway, false));
         }
         if let Err(error) = verbs::authorize(&self.service, self.caller(), &method) {
-            return Err(Incoming::Refused {
+            return Err(Box::new(Incoming::Refused {
                 error,
                 oneway,
                 last: false,
-            });
+            }));
         }
         Ok(Incoming::Call {
             method,

@@ -184,7 +184,6 @@ fn microseconds(duration: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::run::Run;
 
     #[test]
     fn every_verb_has_its_access_and_only_root_reloads() {
@@ -195,7 +194,7 @@ mod tests {
         let verbs = [
             (Method::GetInfo, Access::Anybody),
             (Method::GetInterfaceDescription(String::new()), Access::Anybody),
-            (Method::Run(Box::new(Run::default())), Access::Policy),
+            (Method::Run(Box::default()), Access::Policy),
             (Method::Signal(signal), Access::Own),
             (Method::Explain(Explain::default()), Access::Own),
             (Method::ListFilters, Access::Own),

@@ -5,16 +5,12 @@ use std::time::Duration;
 
 use super::argv;
 use super::record::Record;
-use super::text::{command_line, printable};
 use super::{Kind, Suppressed};
 use crate::policy::capability;
 use crate::policy::spec::Capabilities;
 
 /// Longest ROOTWRAP_ARGV, in bytes: far above what the largest message can hold, however it is escaped.
 const ARGV_LIMIT: usize = 8 * 1024 * 1024;
-/// How much of a command line MESSAGE shows, in bytes.
-const SHOWN: usize = 300;
-
 /// Who asked, as the kernel said when it connected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Caller {
@@ -310,63 +306,6 @@ impl Event {
             Self::AuditLost(lost) => record.number("ROOTWRAP_COUNT", lost.total()),
         }
     }
-
-    /// MESSAGE: what a person reads.
-    #[must_use]
-    pub fn message(&self) -> String {
-        match self {
-            Self::Allowed { caller, command, grant } => {
-                format!("{caller} may run {} (filter {})", command.shown(), grant.filter)
-            }
-            Self::Denied {
-                caller,
-                command: Some(command),
-                detail,
-                ..
-            } => format!("{caller} may not run {}: {}", command.shown(), printable(detail.as_bytes(), SHOWN)),
-            Self::Denied { caller, detail, .. } => format!("{caller} was refused: {}", printable(detail.as_bytes(), SHOWN)),
-            Self::Suppressed { kind, suppressed } => {
-                format!(
-                    "{} more {} records of {} in short succession",
-                    suppressed.count,
-                    kind.name(),
-                    whose(suppressed.key)
-                )
-            }
-            Self::Exited { command, ended, .. } => format!("{} {}", command.shown(), ended.shown()),
-            Self::LaunchFailed {
-                command, reason, errno, ..
-            } => {
-                let why = errno.map_or_else(String::new, |e| format!(": {}", std::io::Error::from_raw_os_error(e)));
-                format!("{} did not start: {}{why}", command.shown(), printable(reason.as_bytes(), SHOWN))
-            }
-            Self::Reloaded { filters, warnings, .. } => {
-                format!("New policy in force: {filters} filters, {warnings} warnings")
-            }
-            Self::ReloadFailed {
-                policy, errors, detail, ..
-            } => {
-                let first = printable(detail.lines().next().unwrap_or_default().as_bytes(), SHOWN);
-                let then = match policy {
-                    Some(_) => "the one in force stays",
-                    None => "every request is refused until a reload succeeds",
-                };
-                format!("The policy has {errors} errors, {then}: {first}")
-            }
-            Self::LimitHit { uid, limit, value, count } => {
-                format!("{} reached the limit of {value} {limit}; {count} refused", whose(*uid))
-            }
-            Self::Started { policy: Some(_), filters } => format!("Ready with {filters} filters"),
-            Self::Started { .. } => "Ready, but without a valid policy: every request is refused".to_owned(),
-            Self::Stopped { reason } => format!("Stopped: {reason}"),
-            Self::BadRequest { caller, detail, .. } => format!("{caller} sent a bad request: {}", printable(detail.as_bytes(), SHOWN)),
-            Self::AuditLost(lost) => format!("{} records were lost while the journal took none:{lost}", lost.total()),
-        }
-    }
-}
-
-fn whose(uid: Option<u32>) -> String {
-    uid.map_or_else(|| "several users".to_owned(), |uid| format!("uid {uid}"))
 }
 
 impl Caller {
@@ -382,17 +321,6 @@ impl Caller {
     }
 }
 
-impl std::fmt::Display for Caller {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "uid {}", self.uid)?;
-        match (&self.unit, &self.comm) {
-            (Some(unit), _) => write!(f, " ({})", printable(unit.as_bytes(), 100)),
-            (None, Some(comm)) => write!(f, " ({})", printable(comm, 100)),
-            (None, None) => Ok(()),
-        }
-    }
-}
-
 impl Command {
     fn put(&self, record: &mut Record) {
         let (json, cut) = argv::encode_within(&self.masked_argv, ARGV_LIMIT);
@@ -401,13 +329,6 @@ impl Command {
         record.number("ROOTWRAP_ARGC", self.masked_argv.len());
         record.optional("ROOTWRAP_POLICY", self.policy.as_ref());
         record.optional("ROOTWRAP_PROFILE", self.profile.as_ref());
-    }
-
-    fn shown(&self) -> String {
-        if self.masked_argv.is_empty() {
-            return "an empty command".to_owned();
-        }
-        command_line(&self.masked_argv, SHOWN)
     }
 }
 
@@ -438,16 +359,6 @@ impl Ended {
         record.number("OBJECT_PID", self.pid);
         record.optional("ROOTWRAP_REASON", self.reason);
     }
-
-    fn shown(&self) -> String {
-        let how = match (self.signal, self.code) {
-            (Some(signal), _) => format!("was ended by signal {signal}"),
-            (None, Some(code)) => format!("exited with status {code}"),
-            (None, None) => "ended".to_owned(),
-        };
-        let why = self.reason.map_or_else(String::new, |reason| format!(" ({reason})"));
-        format!("{how}{why} after {} ms", self.duration.as_millis())
-    }
 }
 
 impl Lost {
@@ -461,14 +372,6 @@ impl Lost {
     #[must_use]
     pub fn total(&self) -> u64 {
         self.by_kind.values().fold(0, |sum, count| sum.saturating_add(*count))
-    }
-}
-
-impl std::fmt::Display for Lost {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.by_kind
-            .iter()
-            .try_for_each(|(kind, count)| write!(f, " {} {count}", kind.name()))
     }
 }
 

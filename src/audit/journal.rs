@@ -5,9 +5,10 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
+
+use crate::sys::memfd;
 
 /// Where journald listens for records in its native protocol.
 pub const JOURNAL_SOCKET: &str = "/run/systemd/journal/socket";
@@ -94,24 +95,9 @@ fn send_once(socket: BorrowedFd<'_>, record: &[u8]) -> Result<(), Errno> {
             Err(errno) => return Err(errno),
         }
     }
-    send_memfd(socket, &sealed_memfd(record)?)
-}
-
-/// A memfd that nobody can change any more: journald takes the contents of such a file as they are.
-fn sealed_memfd(record: &[u8]) -> Result<OwnedFd, Errno> {
-    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    let file = match rustix::fs::memfd_create("rootwrap-record", flags | MemfdFlags::NOEXEC_SEAL) {
-        // Kernels before 6.3 do not know NOEXEC_SEAL.
-        Err(Errno::INVAL) => rustix::fs::memfd_create("rootwrap-record", flags)?,
-        other => other?,
-    };
-    let mut rest = record;
-    while !rest.is_empty() {
-        let written = rustix::io::retry_on_intr(|| rustix::io::write(&file, rest))?;
-        rest = rest.get(written..).unwrap_or_default();
-    }
-    rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL)?;
-    Ok(file)
+    // journald takes the contents of a file that nobody can change as they are.
+    let file = memfd::sealed("rootwrap-record", record).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+    send_memfd(socket, &file)
 }
 
 fn send_memfd(socket: BorrowedFd<'_>, file: &OwnedFd) -> Result<(), Errno> {
@@ -183,6 +169,7 @@ mod tests {
             _ => None,
         });
         let file = file.unwrap();
+        use rustix::fs::SealFlags;
         let seals = rustix::fs::fcntl_get_seals(&file).unwrap();
         assert!(seals.contains(SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW));
         let mut contents = vec![0; record.len() + 1];

@@ -12,6 +12,7 @@ pub mod event;
 mod journal;
 mod kind;
 mod limiter;
+mod message;
 mod queue;
 mod rates;
 mod record;

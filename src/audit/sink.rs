@@ -23,6 +23,8 @@ use crate::sys::async_fd::AsyncOwnedFd;
 const RECHECK: Duration = Duration::from_millis(500);
 /// Between attempts to reach a journal that is not there: from this, doubled, to [`RECHECK`].
 const FIRST_RETRY: Duration = Duration::from_millis(20);
+/// Records that one flush hands over, at most.
+const AT_ONCE: usize = 256;
 /// Denials are aggregated by this interval.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Limits that were hit are aggregated by this many intervals.
@@ -55,6 +57,8 @@ struct State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flushed {
     All,
+    /// The journal takes them, and the others in this process have their turn first.
+    More,
     Full,
     Unreachable,
 }
@@ -163,6 +167,7 @@ impl Sink {
         let flushed = self.flush();
         match flushed {
             Flushed::All => *retry = FIRST_RETRY,
+            Flushed::More => tokio::task::yield_now().await,
             Flushed::Unreachable => {
                 tokio::time::sleep(*retry).await;
                 *retry = retry.saturating_mul(2).min(RECHECK);
@@ -209,7 +214,10 @@ impl State {
     }
 
     fn flush(&mut self, socket: std::os::fd::BorrowedFd<'_>) -> Flushed {
-        while let Some(pending) = self.queue.front() {
+        for _ in 0..AT_ONCE {
+            let Some(pending) = self.queue.front() else {
+                return self.report_lost(socket);
+            };
             match self.journal.send(socket, &pending.bytes) {
                 Ok(()) => self.stalled = false,
                 Err(SendError::Full) => return Flushed::Full,
@@ -220,7 +228,7 @@ impl State {
                 let _ = waiter.send(());
             }
         }
-        self.report_lost(socket)
+        Flushed::More
     }
 
     fn report_lost(&mut self, socket: std::os::fd::BorrowedFd<'_>) -> Flushed {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use rustix::net::{SocketFlags, accept_with};
 use tokio::io::Interest;
 use tokio::task::JoinSet;
+use tokio::task::coop::consume_budget;
 
 use super::connection::Connection;
 use super::listen::Listeners;
@@ -100,6 +101,7 @@ impl Shared {
             return;
         };
         loop {
+            consume_budget().await;
             let Ok(mut guard) = socket.readable().await else {
                 return;
             };

@@ -8,6 +8,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::io::Interest;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tokio::task::coop::consume_budget;
 
 use super::quota::Slot;
 use crate::sys::async_fd::AsyncOwnedFd;
@@ -61,6 +62,8 @@ async fn read_all(pipe: AsyncOwnedFd, limit: usize, account: Slot, mut finished:
     };
     let mut buffer = vec![0_u8; 16 * 1024];
     loop {
+        // A command that writes all the time must not keep the others waiting.
+        consume_budget().await;
         let last = tokio::select! {
             biased;
             ready = pipe.readable() => match ready {

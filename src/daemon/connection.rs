@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::Interest;
+use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, timeout_at};
 
 use super::peer::CallerIdentity;
@@ -107,6 +108,8 @@ impl Connection {
     /// [`Ended`].
     pub async fn next(&mut self) -> Result<Message, Ended> {
         loop {
+            // Where bytes are always there nothing else here would let the other sessions have their turn.
+            consume_budget().await;
             if let Some(message) = self.decoder.take() {
                 return Ok(message);
             }

@@ -17,6 +17,7 @@ pub mod executables;
 pub mod facts;
 pub mod jobs;
 pub mod listen;
+mod not_started;
 pub mod notify;
 pub mod peer;
 pub mod quota;
@@ -27,6 +28,7 @@ pub mod service;
 pub mod session;
 pub mod start;
 mod supervise;
+mod terminal;
 pub mod verbs;
 
 pub use start::main;

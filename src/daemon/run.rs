@@ -14,19 +14,22 @@ use super::descriptors;
 use super::executables::{self, Unusable};
 use super::facts::Answers;
 use super::jobs::ConnectionId;
+use super::not_started::NotStarted;
 use super::peer::CallerIdentity;
 use super::quota::{FilterSlot, Slot};
 use super::service::{ActivePolicy, Service};
 use super::supervise::Supervised;
+use super::terminal::take_term;
 use crate::audit::{Command, Ended, Event, Grant};
 use crate::config::settings::Audit;
 use crate::config::trusted::VerifiedExecutable;
-use crate::launch::{Job, JobContext, JobDescriptors, JobError, LaunchError, ProbeAnswer, ProbeJob, Step, Target};
+use crate::launch::{Job, JobContext, JobDescriptors, ProbeAnswer, ProbeJob, Target};
 use crate::policy::facts::Question;
 use crate::policy::spec::Placement;
 use crate::policy::{Action, Denial, Permit};
 use crate::protocol::Error;
 use crate::protocol::run::{Run, RunDescriptors, RunReply, RunState};
+use crate::sys::memfd;
 
 /// From a job that is handed over to exec, at most.
 const LAUNCH_DEADLINE: Duration = Duration::from_secs(10);
@@ -358,7 +361,7 @@ impl Task {
             stdout: capture(fds.stdout.take(), &mut captures.stdout)?,
             stderr: capture(fds.stderr.take(), &mut captures.stderr)?,
             stdin: match (fds.stdin.take(), &run.stdin) {
-                (None, Some(data)) => Some(file_with(data)?),
+                (None, Some(data)) => Some(memfd::sealed("rootwrap-stdin", data)?),
                 (descriptor, _) => descriptor,
             },
             cwd: fds.cwd.take(),
@@ -467,106 +470,12 @@ impl Record {
     }
 }
 
-/// Why an allowed command did not start.
-struct NotStarted {
-    step: String,
-    errno: Option<i32>,
-    error: Error,
-}
-
-impl NotStarted {
-    fn new(step: impl Into<String>, errno: i32) -> Self {
-        let step = step.into();
-        Self {
-            error: Error::LaunchFailed { step: step.clone(), errno },
-            errno: Some(errno),
-            step,
-        }
-    }
-
-    fn descriptors(error: std::io::Error) -> Self {
-        Self::new("descriptors", error.raw_os_error().unwrap_or(libc::EIO))
-    }
-
-    fn job(error: JobError) -> Self {
-        match error {
-            JobError::TooLarge => Self {
-                step: "too-large".into(),
-                errno: Some(libc::E2BIG),
-                error: Error::bad_request(error.to_string()),
-            },
-            other => {
-                tracing::error!("no job can be made of a permit: {other}");
-                Self::new("prepare", libc::EINVAL)
-            }
-        }
-    }
-
-    fn launch(error: LaunchError) -> Self {
-        match error {
-            LaunchError::Step { step, errno } => Self::new(step_name(step), errno),
-            LaunchError::Fork { errno } => Self::new("fork", errno),
-            LaunchError::TimedOut => Self::new("fork", libc::ETIMEDOUT),
-            LaunchError::LauncherGone => Self::new("launcher", libc::ESRCH),
-            LaunchError::OutcomeUnknown => Self {
-                step: "outcome-unknown".into(),
-                errno: None,
-                error: Error::OutcomeUnknown {
-                    message: error.to_string(),
-                },
-            },
-        }
-    }
-}
-
-/// `BoundingSet` as `bounding-set`.
-fn step_name(step: Step) -> String {
-    let mut name = String::new();
-    for character in format!("{step:?}").chars() {
-        if character.is_ascii_uppercase() && !name.is_empty() {
-            name.push('-');
-        }
-        name.push(character.to_ascii_lowercase());
-    }
-    name
-}
-
 fn shorter(filter: Option<Duration>, caller_usec: Option<u64>) -> Option<Duration> {
     let callers = caller_usec.map(Duration::from_micros);
     match (filter, callers) {
         (Some(filter), Some(callers)) => Some(filter.min(callers)),
         (filter, callers) => filter.or(callers),
     }
-}
-
-/// TERM goes to commands that have a terminal, whatever the filter says; it is taken out of the variables where it looks like the name
-/// of one (terminfo(5)): letters, digits, `+`, `-`, `.` and `_`.
-fn take_term(run: &mut Run, fds: &RunDescriptors) -> Option<Vec<u8>> {
-    if !fds.stdin.as_ref().is_some_and(rustix::termios::isatty) {
-        return None;
-    }
-    let is_name = |value: &[u8]| {
-        (1..=64).contains(&value.len())
-            && value.iter().all(|b| b.is_ascii_alphanumeric() || b"+-._".contains(b))
-            && !value.starts_with(b".")
-    };
-    let environment = &mut run.wanted.environment;
-    let at = environment.iter().position(|(name, value)| name == b"TERM" && is_name(value))?;
-    Some(environment.remove(at).1)
-}
-
-/// A file that holds the data, read from its start, and that nobody can change.
-fn file_with(data: &[u8]) -> std::io::Result<OwnedFd> {
-    use rustix::fs::{MemfdFlags, SealFlags, SeekFrom};
-    let file = rustix::fs::memfd_create("rootwrap-stdin", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-    let mut rest = data;
-    while !rest.is_empty() {
-        let written = rustix::io::retry_on_intr(|| rustix::io::write(&file, rest))?;
-        rest = rest.get(written..).unwrap_or_default();
-    }
-    rustix::fs::seek(&file, SeekFrom::Start(0))?;
-    rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL)?;
-    Ok(file)
 }
 
 fn send_signal(pidfd: &OwnedFd, signal: i32) -> Result<(), i32> {
@@ -586,33 +495,5 @@ mod tests {
         assert_eq!(shorter(None, Some(5)), Some(Duration::from_micros(5)));
         assert_eq!(shorter(Some(second), Some(2_000_000)), Some(second));
         assert_eq!(shorter(Some(second), Some(10)), Some(Duration::from_micros(10)));
-    }
-
-    #[test]
-    fn steps_are_named_in_words() {
-        assert_eq!(step_name(Step::BoundingSet), "bounding-set");
-        assert_eq!(step_name(Step::NoNewPrivs), "no-new-privs");
-        assert_eq!(step_name(Step::Exec), "exec");
-    }
-
-    #[test]
-    fn given_data_for_standard_input_then_it_is_read_from_the_start_and_cannot_be_changed() {
-        let file = file_with(b"hello").unwrap();
-        assert_eq!(rustix::io::write(&file, b"x").unwrap_err(), rustix::io::Errno::PERM);
-        let mut buffer = [0; 16];
-        assert_eq!(rustix::io::read(&file, &mut buffer).unwrap(), 5);
-        assert_eq!(&buffer[..5], b"hello");
-    }
-
-    #[test]
-    fn given_no_terminal_then_term_is_a_variable_like_any_other() {
-        let mut run = Run::default();
-        run.wanted.environment = vec![(b"TERM".to_vec(), b"xterm".to_vec())];
-        let fds = RunDescriptors {
-            stdin: Some(std::fs::File::open("/dev/null").unwrap().into()),
-            ..RunDescriptors::default()
-        };
-        assert_eq!(take_term(&mut run, &fds), None);
-        assert_eq!(run.wanted.environment.len(), 1);
     }
 }

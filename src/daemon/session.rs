@@ -142,6 +142,9 @@ impl Session {
         if let Some(waiting) = self.waiting.pop_front() {
             return Ok(Some(waiting));
         }
+        if self.service.is_stopping() {
+            return Ok(None);
+        }
         let mut phase = self.service.phase();
         let message = tokio::select! {
             biased;

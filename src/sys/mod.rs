@@ -9,6 +9,7 @@ pub mod async_fd;
 pub mod cgroup;
 #[cfg(feature = "daemon")]
 pub mod descriptors;
+pub mod memfd;
 pub mod peer;
 #[cfg(feature = "daemon")]
 pub mod pidfd;

@@ -70,6 +70,21 @@ fn given_all_connections_taken_by_users_then_root_still_gets_through() {
 }
 
 #[test]
+fn given_a_caller_that_sends_call_after_call_without_a_pause_then_others_are_served() {
+    let daemon = Daemon::start();
+    let mut flood = daemon.connect();
+    let stream = flood.stream().try_clone().unwrap();
+    let call = b"{\"method\":\"io.rootwrap.GetStatus\",\"oneway\":true}\0".repeat(500);
+    let flooding = std::thread::spawn(move || while std::io::Write::write_all(&mut &stream, &call).is_ok() {});
+    for _ in 0..50 {
+        assert_eq!(error(&daemon.connect().run(&["echo", "x"])), "");
+    }
+    flood.stream().shutdown(std::net::Shutdown::Both).unwrap();
+    assert_eq!(flood.reply(), None);
+    flooding.join().unwrap();
+}
+
+#[test]
 fn given_a_limit_that_is_hit_again_and_again_then_there_is_one_record() {
     let daemon = Daemon::with_settings("max_connections_per_uid = 1\n");
     let socket = daemon.socket();

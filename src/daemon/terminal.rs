@@ -1,0 +1,36 @@
+//! What comes with a command's standard input: the name of its terminal.
+
+use crate::protocol::run::{Run, RunDescriptors};
+
+/// TERM goes to commands that have a terminal, whatever the filter says; it is taken out of the variables where it looks like the name
+/// of one (terminfo(5)): letters, digits, `+`, `-`, `.` and `_`.
+pub fn take_term(run: &mut Run, fds: &RunDescriptors) -> Option<Vec<u8>> {
+    if !fds.stdin.as_ref().is_some_and(rustix::termios::isatty) {
+        return None;
+    }
+    let is_name = |value: &[u8]| {
+        (1..=64).contains(&value.len())
+            && value.iter().all(|b| b.is_ascii_alphanumeric() || b"+-._".contains(b))
+            && !value.starts_with(b".")
+    };
+    let environment = &mut run.wanted.environment;
+    let at = environment.iter().position(|(name, value)| name == b"TERM" && is_name(value))?;
+    Some(environment.remove(at).1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn given_no_terminal_then_term_is_a_variable_like_any_other() {
+        let mut run = Run::default();
+        run.wanted.environment = vec![(b"TERM".to_vec(), b"xterm".to_vec())];
+        let fds = RunDescriptors {
+            stdin: Some(std::fs::File::open("/dev/null").unwrap().into()),
+            ..RunDescriptors::default()
+        };
+        assert_eq!(take_term(&mut run, &fds), None);
+        assert_eq!(run.wanted.environment.len(), 1);
+    }
+}

@@ -14,6 +14,7 @@ use tokio::task::coop::consume_budget;
 use super::connection::Connection;
 use super::listen::Listeners;
 use super::peer::CallerIdentity;
+use super::quota::Slot;
 use super::reload::Files;
 use super::service::Service;
 use super::session::Session;
@@ -129,37 +130,42 @@ impl Shared {
                 return;
             }
         };
-        if let Err(error) = self.serve(connection.as_fd().try_clone_to_owned(), &caller) {
-            // One attempt: the reply fits into an empty socket, and who does not read it is not waited for.
-            if let Ok(bytes) = Reply::from(&error).encode() {
-                let _ = Outgoing::new(bytes, Vec::new(), None).send(connection.as_fd());
+        match self.slot(&caller) {
+            Ok(slot) => self.serve(connection, &caller, slot),
+            Err(error) => {
+                // One attempt: the reply fits into an empty socket, and who does not read it is not waited for.
+                if let Ok(bytes) = Reply::from(&error).encode() {
+                    let _ = Outgoing::new(bytes, Vec::new(), None).send(connection.as_fd());
+                }
             }
         }
     }
 
-    fn serve(&self, connection: io::Result<OwnedFd>, caller: &Arc<CallerIdentity>) -> Result<(), Error> {
-        let service = &self.service;
-        if caller.is_hidden(service.overflow) {
-            return Err(refuse_hidden(service, caller));
+    fn slot(&self, caller: &CallerIdentity) -> Result<Slot, Error> {
+        if caller.is_hidden(self.service.overflow) {
+            return Err(refuse_hidden(&self.service, caller));
         }
+        let slot = self.service.quota.connection(caller.uid(), &self.service.settings());
+        slot.map_err(|exceeded| self.service.busy(caller.shown(), exceeded))
+    }
+
+    fn serve(&self, connection: OwnedFd, caller: &Arc<CallerIdentity>, slot: Slot) {
+        let service = &self.service;
         let settings = service.settings();
-        let slot = service.quota.connection(caller.uid(), &settings);
-        let slot = slot.map_err(|exceeded| service.busy(caller.shown(), exceeded))?;
         let account = service.quota.bytes(caller.uid());
-        let connection = connection
-            .and_then(|socket| Connection::new(socket, Arc::clone(caller), settings.message_size, settings.request_timeout, account))
-            .map_err(|error| {
+        let (limit, timeout) = (settings.message_size, settings.request_timeout);
+        let connection = match Connection::new(connection, Arc::clone(caller), limit, timeout, account) {
+            Ok(connection) => connection,
+            Err(error) => {
                 tracing::error!("a connection of uid {} cannot be served: {error}", caller.uid());
-                Error::Busy {
-                    what: "descriptors".into(),
-                }
-            })?;
+                return;
+            }
+        };
         let session = Session::new(Arc::clone(service), Arc::clone(&self.files), connection);
         tokio::task::spawn_local(async move {
             session.serve().await;
             drop(slot);
         });
-        Ok(())
     }
 }
 

@@ -5,6 +5,8 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use super::procfs;
+
 /// Below the unit's cgroup: rootwrapd and the launcher. A cgroup with processes of its own can give its children no controllers.
 const DAEMON: &str = "daemon";
 
@@ -102,7 +104,7 @@ fn unescape(text: &str) -> PathBuf {
 /// The cgroup of a process, from the `0::` line of /proc/PID/cgroup.
 #[must_use]
 pub fn of_process(pid: u32) -> Option<PathBuf> {
-    let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+    let text = procfs::read_text(pid, "cgroup")?;
     text.lines().find_map(|line| line.strip_prefix("0::")).map(PathBuf::from)
 }
 

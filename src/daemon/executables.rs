@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use rustix::io::Errno;
+
 use crate::config::trusted::{ExecutableCache, Untrusted, VerifiedExecutable};
 
 /// Why none can be run.
@@ -20,6 +22,10 @@ pub enum Unusable {
 /// [`Unusable`].
 pub fn first(cache: &ExecutableCache, candidates: &[PathBuf]) -> Result<Arc<VerifiedExecutable>, Unusable> {
     for candidate in candidates {
+        // Spares the walk along the path where it leads nowhere.
+        if matches!(rustix::fs::stat(candidate), Err(Errno::NOENT | Errno::NOTDIR)) {
+            continue;
+        }
         match cache.open(candidate) {
             Ok(executable) => return Ok(executable),
             Err(Untrusted::Missing(_)) => {}

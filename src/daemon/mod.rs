@@ -20,6 +20,7 @@ pub mod listen;
 mod not_started;
 pub mod notify;
 pub mod peer;
+pub mod procfs;
 pub mod quota;
 pub mod reload;
 pub mod run;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
 
-use super::cgroup;
+use super::{cgroup, procfs};
 use crate::audit::Caller;
 use crate::policy::Subject;
 use crate::sys::peer;
@@ -164,15 +164,12 @@ impl Process {
         if pid == 0 {
             return Self::default();
         }
-        let comm = fs::read(format!("/proc/{pid}/comm")).ok();
-        let loginuid = fs::read_to_string(format!("/proc/{pid}/loginuid")).ok();
         let process = Self {
-            comm: comm.map(|mut comm| {
-                comm.truncate(comm.trim_ascii_end().len());
-                comm
-            }),
+            comm: procfs::read(pid, "comm").map(|comm| comm.trim_ascii_end().to_vec()),
             unit: cgroup::of_process(pid).as_deref().and_then(cgroup::unit),
-            loginuid: loginuid.and_then(|text| text.trim().parse().ok()).filter(|uid| *uid != u32::MAX),
+            loginuid: procfs::read_text(pid, "loginuid")
+                .and_then(|text| text.parse().ok())
+                .filter(|uid| *uid != u32::MAX),
         };
         if is_alive(pidfd) { process } else { Self::default() }
     }

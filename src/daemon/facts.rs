@@ -22,7 +22,7 @@ const MAXIMUM: usize = 1024;
 /// Why a request cannot be decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unanswered {
-    /// It raises more than [`MAXIMUM`] questions.
+    /// It raises more than 1,024 questions.
     TooMany,
 }
 

@@ -57,6 +57,8 @@ fn given_a_launcher_that_is_killed_then_running_commands_end_by_themselves_and_t
     let mut daemon = Daemon::start();
     let mut running = daemon.connect();
     let (id, _) = running.begin(&json!({"argv": ["sleep", "1000"]}));
+    let mut idle = daemon.connect();
+    assert_eq!(error(&idle.run(&["echo"])), "");
     let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", daemon.pid())).unwrap();
     let is_launcher = |pid: &&str| {
         let exe = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
@@ -65,7 +67,6 @@ fn given_a_launcher_that_is_killed_then_running_commands_end_by_themselves_and_t
     };
     let launcher: i32 = children.split_whitespace().find(is_launcher).unwrap().parse().unwrap();
     rustix::process::kill_process(rustix::process::Pid::from_raw(launcher).unwrap(), Signal::KILL).unwrap();
-    let mut idle = daemon.connect();
     assert_eq!(idle.reply(), None);
     running.send(&json!({"method": "io.rootwrap.Signal", "parameters": {"id": id, "signal": 15}, "oneway": true}));
     assert_eq!(running.reply().unwrap()["parameters"]["exitSignal"], 15);

@@ -338,7 +338,8 @@ impl Daemon {
         self.connect().run(&["sleep", "0"]);
         let deadline = Instant::now() + PATIENCE;
         // Launcher and four parked children, two descriptors for each of these and what is always open.
-        while self.holds().1 != 5 && Instant::now() < deadline {
+        while self.holds().1 != 5 {
+            assert!(Instant::now() < deadline, "descriptors and children: {:?}", self.holds());
             std::thread::yield_now();
         }
         let mut last = self.holds();

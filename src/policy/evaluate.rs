@@ -4,7 +4,7 @@ use super::call::{Call, leading_assignments};
 use super::environment::{self, Refused};
 use super::facts::{Facts, Question};
 use super::index::Filter;
-use super::pattern::{Covered, Machine, Tracker};
+use super::pattern::{Budget, Covered, Machine, Tracker};
 use super::spec::{Cwd, Stdin};
 use super::verdict::Verdict;
 use super::{Policy, Request, Subject};
@@ -88,9 +88,10 @@ impl<'a> Case<'a> {
         let mut inner = None;
         let mut refused = None;
         let mut behind = tracker.is_some().then(Tracker::default);
-        let mut machine = Machine::new(policy.arena(), call.args, facts, tracker.as_deref_mut());
+        let budget = Budget::new();
+        let mut machine = Machine::new(policy.arena(), call.args, facts, &budget, tracker.as_deref_mut());
         let covered = machine.divide(filter.compiled.program, &mut |element, at| {
-            inner = self.inner(filter, element, at, behind.as_mut(), &mut refused);
+            inner = self.inner(filter, (element, at), &budget, behind.as_mut(), &mut refused);
             inner.is_some()
         });
         let found = covered.map(|covered| (machine.verify(&covered), covered));
@@ -123,8 +124,8 @@ impl<'a> Case<'a> {
     fn inner(
         self,
         outer: &Filter,
-        element: u32,
-        at: usize,
+        (element, at): (u32, usize),
+        budget: &Budget,
         mut tracker: Option<&mut Tracker>,
         refused: &mut Option<Refused>,
     ) -> Option<InnerMatch> {
@@ -144,7 +145,7 @@ impl<'a> Case<'a> {
                 continue;
             }
             let mut notes = tracker.is_some().then(Tracker::default);
-            let mut machine = Machine::new(self.policy.arena(), args, self.facts, notes.as_mut());
+            let mut machine = Machine::new(self.policy.arena(), args, self.facts, budget, notes.as_mut());
             let found = machine
                 .divide(filter.compiled.program, &mut |_, _| false)
                 .map(|covered| (machine.verify(&covered), covered));

@@ -1,8 +1,10 @@
 //! Runs programs: divides arguments among elements.
 //!
 //! A pair of (instruction, argument) is tried once and never again, so that the work is bounded by the product of both,
-//! whatever the nesting. Options elements and the values of options have one result each and are not reconsidered.
+//! whatever the nesting. Options elements and the values of options have one result each and are not reconsidered. A [`Budget`] bounds
+//! the whole work of a filter, inner commands included: what it does not suffice for is no match.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
 use super::intern::ProgramRef;
@@ -12,6 +14,34 @@ use super::{Arena, Lean};
 use crate::policy::facts::{Facts, Question};
 use crate::policy::text::quoted;
 use crate::policy::verdict::Verdict;
+
+/// Steps of one filter over one request, at most: some hundred for each of 4,096 arguments.
+const MAX_STEPS: u64 = 1 << 20;
+/// Bytes of an argument that are judged in one step, about.
+const BYTES_A_STEP: usize = 64;
+
+/// What the work of one filter may cost.
+#[derive(Debug)]
+pub(in crate::policy) struct Budget(Cell<u64>);
+
+impl Budget {
+    pub(in crate::policy) fn new() -> Self {
+        Self(Cell::new(MAX_STEPS))
+    }
+
+    /// Takes some steps; no, when there are none left.
+    fn spend(&self, steps: usize) -> bool {
+        let left = self.0.get().saturating_sub(steps as u64);
+        self.0.set(left);
+        left > 0
+    }
+
+    /// Steps so far.
+    #[cfg(test)]
+    fn spent(&self) -> u64 {
+        MAX_STEPS - self.0.get()
+    }
+}
 
 /// Arguments that belong to one element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +112,7 @@ pub(in crate::policy) struct Machine<'a> {
     tracker: Option<&'a mut Tracker>,
     /// For each part: one past the last of the arguments from an index on that it takes, plus one.
     runs: HashMap<u32, Vec<u32>>,
-    steps: u64,
+    budget: &'a Budget,
 }
 
 /// Where an attempt can go on.
@@ -110,7 +140,13 @@ enum Goal {
 }
 
 impl<'a> Machine<'a> {
-    pub(in crate::policy) fn new(arena: &'a Arena, args: &'a [Vec<u8>], facts: &'a Facts, tracker: Option<&'a mut Tracker>) -> Self {
+    pub(in crate::policy) fn new(
+        arena: &'a Arena,
+        args: &'a [Vec<u8>],
+        facts: &'a Facts,
+        budget: &'a Budget,
+        tracker: Option<&'a mut Tracker>,
+    ) -> Self {
         Self {
             arena,
             args,
@@ -118,7 +154,7 @@ impl<'a> Machine<'a> {
             facts,
             tracker,
             runs: HashMap::new(),
-            steps: 0,
+            budget,
         }
     }
 
@@ -126,12 +162,6 @@ impl<'a> Machine<'a> {
     pub(in crate::policy) fn divide(&mut self, program: ProgramRef, command: &mut JudgeCommand<'_>) -> Option<Vec<Covered>> {
         let program = self.arena.program(program);
         self.run(program, 0, Goal::Everything, command).map(|(covered, _)| covered)
-    }
-
-    /// Instructions executed so far.
-    #[cfg(test)]
-    pub(super) fn steps(&self) -> u64 {
-        self.steps
     }
 
     fn run(&mut self, program: &Program, from: usize, goal: Goal, command: &mut JudgeCommand<'_>) -> Option<(Vec<Covered>, usize)> {
@@ -151,7 +181,10 @@ impl<'a> Machine<'a> {
                     }
                 },
             };
-            self.steps += 1;
+            if !self.budget.spend(1) {
+                self.note(self.args.len(), || "arguments that can be divided in fewer ways".to_owned());
+                return None;
+            }
             // On a straight line nothing can come twice.
             if (visited.used() || !retries.is_empty()) && !visited.first_time(pc, at) {
                 continue;
@@ -210,6 +243,7 @@ impl<'a> Machine<'a> {
                 Inst::Accept if goal == Goal::Everything => self.note(at, || "no more arguments".to_owned()),
                 Inst::Accept => {
                     if best.as_ref().is_none_or(|(_, end)| *end < at) {
+                        self.budget.spend(path.len());
                         best = Some((path.clone(), at));
                     }
                 }
@@ -263,9 +297,11 @@ impl<'a> Machine<'a> {
                 tracker.secrets.push(at);
             }
         }
-        self.args
-            .get(at)
-            .is_some_and(|argument| part.accepts(argument, true, &mut self.lean))
+        let Some(argument) = self.args.get(at) else {
+            return false;
+        };
+        self.budget.spend(argument.len() / BYTES_A_STEP);
+        part.accepts(argument, true, &mut self.lean)
     }
 
     /// How many arguments from an index on a part takes; each is judged once.
@@ -331,7 +367,7 @@ impl<'a> Machine<'a> {
 
     /// `--wait=10`.
     fn joined(&mut self, key: &Key, entry: &Entry, at: usize, covered: &mut Vec<Covered>) -> Option<usize> {
-        self.steps += 1;
+        self.budget.spend(1);
         let (part, skip) = (entry.joined?, key.spelling.len());
         let by = By::Joined { part, skip };
         covered.push(Covered { at, count: 1, by });
@@ -351,14 +387,17 @@ impl<'a> Machine<'a> {
         let value = self.args.get(at).and_then(|argument| argument.get(skip..));
         let part = self.arena.part(part);
         match (value, part) {
-            (Some(value), Some(part)) => part.accepts(value, false, &mut self.lean),
+            (Some(value), Some(part)) => {
+                self.budget.spend(value.len() / BYTES_A_STEP);
+                part.accepts(value, false, &mut self.lean)
+            }
             _ => false,
         }
     }
 
     /// `-w`, and what follows it.
     fn separate(&mut self, entry: &Entry, at: usize, covered: &mut Vec<Covered>) -> Option<usize> {
-        self.steps += 1;
+        self.budget.spend(1);
         covered.push(Covered { at, count: 1, by: By::Key });
         let at = at + 1;
         match &entry.value {
@@ -456,17 +495,17 @@ impl Visited {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{compile, literal, one_of, optional, repeat, sequence, value};
+    use super::super::testing::{compile, dash, literal, one_of, option, optional, options, repeat, sequence, value};
     use super::*;
     use crate::policy::spec::{Element, ElementKind};
 
     fn steps(args: &[Element], argv: &[&str]) -> (bool, u64) {
         let (arena, compiled) = compile(args);
         let argv: Vec<Vec<u8>> = argv.iter().map(|a| a.as_bytes().to_vec()).collect();
-        let facts = Facts::lexical();
-        let mut machine = Machine::new(&arena, &argv, &facts, None);
+        let (facts, budget) = (Facts::lexical(), Budget::new());
+        let mut machine = Machine::new(&arena, &argv, &facts, &budget, None);
         let found = machine.divide(compiled.program, &mut |_, _| false).is_some();
-        (found, machine.steps())
+        (found, budget.spent())
     }
 
     /// Patterns on which plain backtracking takes exponential time.
@@ -514,6 +553,34 @@ mod tests {
         }
     }
 
+    /// The value of an option is tried anew for each place where the options could begin.
+    fn cubic() -> Vec<Element> {
+        let dashed = || dash(value(ElementKind::Any));
+        let mut option = option(&["-a"], Some(optional(sequence(vec![repeat(dashed(), 1, None), literal("end")]))));
+        option.many = true;
+        vec![repeat(dashed(), 0, None), options(vec![option]), literal("zend")]
+    }
+
+    #[test]
+    fn the_work_of_one_filter_has_an_end_and_then_it_does_not_match() {
+        assert_eq!(steps(&cubic(), &["-a", "zend"]).0, true);
+        let mut many = vec!["-a"; 4000];
+        let (found, spent) = steps(&cubic(), &many);
+        assert!(!found && spent == MAX_STEPS, "{spent}");
+        // What fits at once costs little, however long it is.
+        many = vec!["a"; 4000];
+        many.push("zend");
+        let (found, spent) = steps(&cubic(), &many);
+        assert!(found && spent < 20_000, "{spent}");
+    }
+
+    #[test]
+    fn long_arguments_cost_more_than_short_ones() {
+        let long = "a".repeat(1 << 17);
+        let args = [repeat(one_of(vec![sequence(vec![value(ElementKind::Mac), literal("x")]), literal("y")]), 0, None)];
+        assert!(steps(&args, &[&long]).1 > steps(&args, &["a"]).1 + 1000);
+    }
+
     #[test]
     fn straight_programs_take_one_step_for_each_instruction() {
         let args = [literal("link"), literal("set"), value(ElementKind::Interface)];
@@ -524,8 +591,8 @@ mod tests {
     fn a_division_that_is_not_whole_is_never_verified() {
         let (arena, compiled) = compile(&[literal("a"), literal("b")]);
         let argv = vec![b"a".to_vec(), b"b".to_vec()];
-        let facts = Facts::lexical();
-        let mut machine = Machine::new(&arena, &argv, &facts, None);
+        let (facts, budget) = (Facts::lexical(), Budget::new());
+        let mut machine = Machine::new(&arena, &argv, &facts, &budget, None);
         let whole = machine.divide(compiled.program, &mut |_, _| false).unwrap();
         assert!(machine.verify(&whole).0.allows());
         assert!(!machine.verify(&whole[..1]).0.allows());

@@ -39,7 +39,7 @@ use std::sync::Arc;
 pub(super) use command::Inner;
 pub(super) use compile::{Compiled, Compiler};
 pub(super) use intern::Arena;
-pub(super) use machine::{By, Covered, Machine, Tracker};
+pub(super) use machine::{Budget, By, Covered, Machine, Tracker};
 pub(super) use pid_of::PidOf;
 pub(super) use program::Inst;
 pub(super) use secret::{Secrets, hide, mask_options, mask_positions};

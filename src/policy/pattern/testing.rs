@@ -1,6 +1,6 @@
 //! Short ways to write elements in tests.
 
-use super::{Arena, Compiled, Compiler, Lean, Machine, Part};
+use super::{Arena, Budget, Compiled, Compiler, Lean, Machine, Part};
 use crate::policy::facts::Facts;
 use crate::policy::spec::*;
 
@@ -104,8 +104,8 @@ pub(super) fn fails(element: &Element) -> String {
 pub(super) fn matches(args: &[Element], argv: &[&str]) -> bool {
     let (arena, compiled) = compile(args);
     let argv: Vec<Vec<u8>> = argv.iter().map(|argument| argument.as_bytes().to_vec()).collect();
-    let facts = Facts::lexical();
-    let mut machine = Machine::new(&arena, &argv, &facts, None);
+    let (facts, budget) = (Facts::lexical(), Budget::new());
+    let mut machine = Machine::new(&arena, &argv, &facts, &budget, None);
     match machine.divide(compiled.program, &mut |_, _| false) {
         Some(covered) => {
             assert!(machine.verify(&covered).0.allows());

@@ -534,6 +534,50 @@ fn variables_before_the_inner_command_are_moved_and_judged_by_both_filters() {
 }
 
 #[test]
+fn given_a_variable_that_the_inner_filter_sets_then_only_that_filter_can_let_it_be_changed() {
+    let outer = |f: &mut FilterSpec| f.execution.env_allow = vec![("TAG".to_owned(), any()), ("DIR".to_owned(), any())];
+    let sets = |f: &mut FilterSpec| f.execution.env_set = vec![("DIR".to_owned(), "/safe".to_owned()), ("TAG".to_owned(), "0".to_owned())];
+    let policy = policy(netns(outer, sets, true)).unwrap();
+    for (variable, expected) in [("DIR=/evil", false), ("TAG=1", true)] {
+        let front = [&["env", variable], &INSIDE[..]].concat();
+        let behind = [&INSIDE[..4], &["env", variable, "dnsmasq"]].concat();
+        for argv in [front, behind] {
+            assert_eq!(allows(&policy, &argv), expected, "{argv:?}");
+        }
+    }
+    let front = [&["env", "DIR=/evil"], &INSIDE[..]].concat();
+    assert_eq!(reason(&policy, &front), Reason::EnvironmentMismatch);
+}
+
+#[test]
+fn what_an_inner_filter_restricts_holds_behind_another_filter_too() {
+    let null = |f: &mut FilterSpec| f.execution.stdin = Stdin::Null;
+    let caller = |f: &mut FilterSpec| f.execution.stdin = Stdin::Caller;
+    let subject = alice();
+    let argv = bytes(&INSIDE);
+    let with_stdin = Request {
+        has_stdin: true,
+        ..request(&subject, &argv)
+    };
+    let policy_of = |inner: fn(&mut FilterSpec)| policy(netns(caller, inner, true)).unwrap();
+    let decided = |policy: &Policy| decide(policy, &with_stdin, &Facts::lexical());
+    assert!(matches!(decided(&policy_of(|_| {})), Outcome::Allow(_)));
+    match decided(&policy(netns(caller, null, true)).unwrap()) {
+        Outcome::Deny(denial) => assert_eq!(denial.reason, Reason::StdinMismatch),
+        other => panic!("{other:?}"),
+    }
+    let inside = policy(netns(caller, null, true)).unwrap();
+    assert_eq!(permit(&inside, &INSIDE).execution().stdin, Stdin::Null);
+
+    let free = |f: &mut FilterSpec| f.execution.no_new_privs = false;
+    let nnp = |outer: fn(&mut FilterSpec), inner: fn(&mut FilterSpec)| {
+        let policy = policy(netns(outer, inner, true)).unwrap();
+        permit(&policy, &INSIDE).execution().no_new_privs
+    };
+    assert!(nnp(free, |_| {}) && nnp(|_| {}, free) && !nnp(free, free));
+}
+
+#[test]
 fn detaching_needs_the_callers_cgroup() {
     let detach = |f: &mut FilterSpec| f.execution.on_disconnect = OnDisconnect::Detach;
     let caller = |f: &mut FilterSpec| f.execution.placement = Placement::Caller;
@@ -665,6 +709,56 @@ fn secrets_of_inner_commands_are_masked() {
         let denial = denial(&policy, refused);
         assert!(!text(&denial.masked_argv).join(" ").contains("hunter2"), "{denial:?}");
         assert!(!denial.message.contains("hunter2"), "{denial:?}");
+    }
+}
+
+#[test]
+fn given_secrets_of_other_callers_filters_then_the_reply_does_not_tell_that_they_are_there() {
+    let theirs: Vec<FilterSpec> = login().into_iter().map(|filter| for_uid(filter, 2000)).collect();
+    let mut with_own = theirs.clone();
+    with_own.push(for_uid(filter("own", "/bin/db", vec![literal("own")]), 1000));
+    let only_own = with_own[3..].to_vec();
+    for (with_theirs, without) in [(theirs, vec![]), (with_own, only_own)] {
+        let (with_theirs, without) = (policy(with_theirs).unwrap(), policy(without).unwrap());
+        for argv in [
+            &["db", "login", "hunter2"][..],
+            &["db", "dump", "-p", "hunter2", "t"],
+            &["db", "own", "x"],
+        ] {
+            let refused = denial(&with_theirs, argv);
+            assert_eq!(refused.message, denial(&without, argv).message);
+            assert!(!refused.detail.contains("hunter2"), "{}", refused.detail);
+            assert!(
+                !text(&refused.masked_argv).join(" ").contains("hunter2"),
+                "{:?}",
+                refused.masked_argv
+            );
+        }
+    }
+}
+
+#[test]
+fn secrets_are_masked_where_a_request_is_spelled_in_a_way_that_no_filter_allows() {
+    let joined = option("--token=", Some(secret(any())));
+    let keyed = concat(vec![literal("key="), secret(any())]);
+    let db = with(filter("db", "/bin/db", vec![literal("in"), keyed, options(vec![joined])]), |f| {
+        f.execution.env_allow = vec![("DB_PASSWORD".to_owned(), secret(any()))];
+    });
+    let outer = filter("as", "/bin/as", vec![interface(), command()]);
+    let policy = policy(vec![db, outer]).unwrap();
+    for argv in [
+        &["db", "in", "--token", "hunter2"][..],
+        &["db", "-x", "in", "eth0", "key=hunter2"],
+        &["env", "-i", "DB_PASSWORD=hunter2", "db", "in"],
+        &["env", "-u", "X", "DB_PASSWORD=hunter2", "nosuch"],
+        &["/usr/bin/env", "DB_PASSWORD=hunter2", "--", "db"],
+        &["as", "a", "env", "-i", "DB_PASSWORD=hunter2", "db"],
+        &["as", "a", "db", "in", "key=hunter2", "--token=hunter2", "\0"],
+        &["db", "in", "key=hunter2\0"],
+    ] {
+        let refused = denial(&policy, argv);
+        let said = format!("{} {} {:?}", refused.message, refused.detail, text(&refused.masked_argv));
+        assert!(!said.contains("hunter2"), "{said}");
     }
 }
 

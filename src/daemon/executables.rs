@@ -54,4 +54,16 @@ mod tests {
         let candidates = [PathBuf::from("/etc/passwd"), PathBuf::from("/usr/bin/env")];
         assert!(matches!(first(&cache, &candidates), Err(Unusable::Untrusted(_))));
     }
+
+    #[test]
+    fn given_nothing_in_a_directory_that_others_may_write_then_the_next_is_taken_as_check_says() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+        let candidates = [directory.path().join("env"), PathBuf::from("/usr/bin/env")];
+        let cache = ExecutableCache::new();
+        assert_eq!(first(&cache, &candidates).unwrap().path(), candidates[1]);
+        std::fs::copy("/usr/bin/env", &candidates[0]).unwrap();
+        assert!(matches!(first(&cache, &candidates), Err(Unusable::Untrusted(_))));
+    }
 }

@@ -99,7 +99,8 @@ pub struct Record {
 #[derive(Debug)]
 pub struct Slots {
     _command: Slot,
-    _filter: Option<FilterSlot>,
+    /// Of the filter and of the inner command's, where they count.
+    _filters: Vec<FilterSlot>,
 }
 
 impl Task {
@@ -190,18 +191,19 @@ impl Task {
             Some(slot) => slot,
             None => decide::command_slot(&self.service, &self.caller)?,
         };
-        let filter = match permit.filter().max_concurrent {
-            None => None,
-            Some(most) => {
-                let slot = self.service.quota.filter(&permit.filter().name, most);
-                Some(slot.ok_or_else(|| self.service.busy_with(self.caller.shown(), "filter", most))?)
-            }
-        };
+        let filters = std::iter::once(permit.filter()).chain(permit.inner());
+        let filters = filters.filter_map(|filter| Some((filter, filter.max_concurrent?)));
+        let filters: Result<Vec<FilterSlot>, Error> = filters
+            .map(|(filter, most)| {
+                let slot = self.service.quota.filter(&filter.name, most);
+                slot.ok_or_else(|| self.service.busy_with(self.caller.shown(), "filter", most))
+            })
+            .collect();
         Ok(Permitted {
             record: self.record(active, run, &permit),
             slots: Slots {
                 _command: command,
-                _filter: filter,
+                _filters: filters?,
             },
             permit,
             answers,
@@ -235,7 +237,7 @@ impl Task {
 
     fn denied(&self, active: &ActivePolicy, run: &Run, denial: Denial) -> Error {
         let command = self.command(Some(active), run, denial.masked_argv);
-        self.refuse(command, denial.reason.as_str(), denial.message.clone());
+        self.refuse(command, denial.reason.as_str(), denial.detail);
         Error::NotPermitted {
             reason: denial.reason.as_str().into(),
             message: denial.message,
@@ -275,8 +277,14 @@ impl Task {
         let unusable = |why| self.unusable(permitted, why);
         let executable = find(candidates).map_err(unusable)?;
         let inner = inner.map(|(_, candidates)| find(candidates).map_err(unusable)).transpose()?;
-        if let Some(expected) = permitted.permit.execution().sha256 {
-            self.check_digest(permitted, &executable, expected).await?;
+        let pinned = [
+            (Some(&executable), permitted.permit.filter().execution.sha256),
+            (inner.as_ref(), permitted.permit.inner().and_then(|filter| filter.execution.sha256)),
+        ];
+        for (executable, digest) in pinned {
+            if let (Some(executable), Some(digest)) = (executable, digest) {
+                self.check_digest(permitted, executable, digest).await?;
+            }
         }
         Ok((executable, inner))
     }

@@ -42,6 +42,11 @@ impl<'a> Call<'a> {
     }
 }
 
+/// Whether a word names env(1).
+pub(super) fn is_env(word: &[u8]) -> bool {
+    ENV.contains(&word)
+}
+
 /// The variables of a leading `env NAME=VALUE...`, and the index of the command after them.
 ///
 /// Only where at least one variable and then a command follow. Anything else (`env`, `env -i ...`, `env COMMAND`) is the command
@@ -50,7 +55,7 @@ pub(super) fn leading_assignments(argv: &[Vec<u8>]) -> (Vec<Variable<'_>>, usize
     let Some((first, words)) = argv.split_first() else {
         return (Vec::new(), 0);
     };
-    if !ENV.contains(&first.as_slice()) {
+    if !is_env(first) {
         return (Vec::new(), 0);
     }
     let variables: Vec<_> = words.iter().map_while(|word| assignment(word)).collect();

@@ -7,7 +7,7 @@ use super::call::{Call, leading_assignments};
 use super::evaluate::{Case, Fit, Match};
 use super::facts::{Facts, Question};
 use super::index::Filter;
-use super::spec::{Execution, FilterSpec, OnDisconnect, Placement};
+use super::spec::{Execution, FilterSpec, OnDisconnect, Placement, Stdin};
 use super::{Policy, Subject, denial, mask};
 
 /// Most arguments after the command.
@@ -128,8 +128,10 @@ impl Permit {
 pub struct Denial {
     /// For machines.
     pub reason: Reason,
-    /// For the caller: no secrets, nothing about other callers' filters.
+    /// For the caller: no secrets of the caller's filters, nothing about other callers' filters.
     pub message: String,
+    /// The same for the journal: no secrets of anybody's filters.
+    pub detail: String,
     /// The whole argv as asked for, with secrets as `***`: for the journal.
     pub masked_argv: Vec<Vec<u8>>,
 }
@@ -251,7 +253,8 @@ impl Permit {
 }
 
 /// How a command runs: as the outer filter says, with both filters' capabilities, variables that are always set (the outer's win),
-/// the smaller timeout, and detached where either says so and the command lives in the caller's cgroup.
+/// the smaller timeout, without input and with no_new_privs where either says so, and detached where either says so and the command
+/// lives in the caller's cgroup.
 fn execution(outer: &FilterSpec, inner: Option<&FilterSpec>) -> Execution {
     let mut execution = outer.execution.clone();
     if let Some(inner) = inner.map(|inner| &inner.execution) {
@@ -261,6 +264,10 @@ fn execution(outer: &FilterSpec, inner: Option<&FilterSpec>) -> Execution {
             if !execution.env_set.iter().any(|(set, _)| set == name) {
                 execution.env_set.push((name.clone(), value.clone()));
             }
+        }
+        execution.no_new_privs |= inner.no_new_privs;
+        if inner.stdin == Stdin::Null {
+            execution.stdin = Stdin::Null;
         }
         if inner.on_disconnect == OnDisconnect::Detach {
             execution.on_disconnect = OnDisconnect::Detach;

@@ -6,9 +6,10 @@ use super::call::Call;
 use super::decision::is_usable;
 use super::evaluate::{Case, Fit};
 use super::index::Filter;
+use super::mask::{self, Whose};
 use super::pattern::Tracker;
 use super::text::{either, printable, quoted};
-use super::{Denial, Policy, Reason, Request, mask};
+use super::{Denial, Policy, Reason, Request};
 
 /// Filters of a command that a message looks at.
 const LOOKED_AT: usize = 256;
@@ -17,12 +18,14 @@ const NAMED: usize = 4;
 
 /// No command, a NUL byte, or too many arguments.
 pub(super) fn bad_arguments(policy: &Policy, request: &Request<'_>) -> Denial {
+    let message = format!(
+        "a command needs a name and at most {} arguments, none of them with a NUL byte",
+        super::decision::MAX_ARGUMENTS
+    );
     Denial {
         reason: Reason::BadArguments,
-        message: format!(
-            "a command needs a name and at most {} arguments, none of them with a NUL byte",
-            super::decision::MAX_ARGUMENTS
-        ),
+        detail: message.clone(),
+        message,
         masked_argv: mask::hopeless(policy, request),
     }
 }
@@ -38,8 +41,9 @@ pub(super) fn no_such_filter(policy: &Policy, request: &Request<'_>, call: &Call
     };
     Denial {
         reason: Reason::NoSuchFilter,
+        detail: message.clone(),
         message,
-        masked_argv: mask::denied(&case, request),
+        masked_argv: mask::denied(&case, request, Whose::Everybodys),
     }
 }
 
@@ -62,7 +66,6 @@ pub(super) fn explain(case: &Case<'_>, request: &Request<'_>) -> Denial {
             return no_such_filter(policy, request, call);
         }
     }
-    let masked_argv = mask::denied(case, request);
     let command = quoted(call.command);
     let attempts: Vec<Attempt<'_>> = policy
         .candidates(call.command)
@@ -74,16 +77,18 @@ pub(super) fn explain(case: &Case<'_>, request: &Request<'_>) -> Denial {
             Attempt { filter, fit, tracker }
         })
         .collect();
-    let (reason, what) = reason(case, &attempts, &command, &masked_argv);
-    let see = format!("see: rootwrapctl explain -- {}", command_line(&masked_argv));
-    let own = own_message(&attempts);
-    let message = match own {
-        Some(own) => format!("{what}; {see}\n{own}"),
-        None => format!("{what}; {see}"),
+    let masked_argv = mask::denied(case, request, Whose::Everybodys);
+    let own = own_message(&attempts).map_or_else(String::new, |own| format!("\n{own}"));
+    let words = |masked: &[Vec<u8>]| {
+        let (reason, what) = reason(case, &attempts, &command, masked);
+        let see = command_line(masked);
+        (reason, format!("{what}; see: rootwrapctl explain -- {see}{own}"))
     };
+    let (reason, detail) = words(&masked_argv);
     Denial {
         reason,
-        message,
+        message: words(&mask::denied(case, request, Whose::Callers)).1,
+        detail,
         masked_argv,
     }
 }

@@ -3,6 +3,7 @@
 //! Names that steer the loader, an interpreter, or a tool that starts programs are refused whatever a filter says. The kernel does not set AT_SECURE for our children, so ld.so strips nothing: this list is the only guard.
 
 use super::facts::{Facts, Question};
+use super::index::Filter;
 use super::pattern::{Arena, Lean};
 use super::text::{either, printable, quoted};
 
@@ -179,14 +180,10 @@ pub(super) struct Refused {
     pub(super) expected: String,
 }
 
-/// Judges all variables of a request. Each must be listed at least once, and every list that names it must take its value:
-/// the lists are those of a filter and, with an inner command, of the inner filter.
-pub(super) fn judge(
-    variables: &[Variable<'_>],
-    lists: &[&[(Box<str>, u32)]],
-    arena: &Arena,
-    facts: &Facts,
-) -> Result<Vec<Question>, Refused> {
+/// Judges all variables of a request by these filters: one, and with an inner command the inner one as well. At least one must list
+/// a variable, every one that lists it must take its value, and one that sets it must list it, else it stays as it was set.
+pub(super) fn judge(variables: &[Variable<'_>], filters: &[&Filter], arena: &Arena, facts: &Facts) -> Result<Vec<Question>, Refused> {
+    let lists: Vec<&[(Box<str>, u32)]> = filters.iter().map(|filter| &*filter.compiled.environment).collect();
     let mut lean = Lean::new(facts);
     for (at, (name, value)) in variables.iter().enumerate() {
         let refuse = |expected: String| Err(Refused { at, expected });
@@ -208,7 +205,10 @@ pub(super) fn judge(
             .filter(|(allowed, _)| allowed.as_bytes() == *name)
             .peekable();
         if listed.peek().is_none() {
-            return refuse(names(lists));
+            return refuse(names(&lists));
+        }
+        if filters.iter().any(|filter| keeps(filter, name)) {
+            return refuse(format!("no variable {shown}: a filter sets it"));
         }
         if !is_harmless(name, value) {
             return refuse(format!(
@@ -217,7 +217,7 @@ pub(super) fn judge(
         }
         for (_, part) in listed {
             let Some(part) = arena.part(*part) else {
-                return refuse(names(lists));
+                return refuse(names(&lists));
             };
             if !part.accepts(value, false, &mut lean) {
                 return refuse(format!("{shown}={}", part.expected()));
@@ -225,6 +225,12 @@ pub(super) fn judge(
         }
     }
     Ok(lean.open)
+}
+
+/// Whether a filter sets this variable and does not let a caller change it.
+fn keeps(filter: &Filter, name: &[u8]) -> bool {
+    let is_set = filter.spec.execution.env_set.iter().any(|(set, _)| set.as_bytes() == name);
+    is_set && !filter.compiled.environment.iter().any(|(allowed, _)| allowed.as_bytes() == name)
 }
 
 fn names(lists: &[&[(Box<str>, u32)]]) -> String {

@@ -105,8 +105,7 @@ impl<'a> Case<'a> {
             return Err(refused.map_or(Fit::Arguments, Fit::Environment));
         };
         if inner.is_none() {
-            let lists = [&*filter.compiled.environment];
-            open.extend(environment::judge(&call.environment, &lists, policy.arena(), facts).map_err(Fit::Environment)?);
+            open.extend(environment::judge(&call.environment, &[filter], policy.arena(), facts).map_err(Fit::Environment)?);
         }
         if let Some(inner) = &mut inner {
             open.append(&mut inner.open);
@@ -159,8 +158,7 @@ impl<'a> Case<'a> {
             let Some(((verdict, mut open), covered)) = found.filter(|((verdict, _), _)| verdict.allows()) else {
                 continue;
             };
-            let lists = [&*outer.compiled.environment, &*filter.compiled.environment];
-            match environment::judge(&variables, &lists, self.policy.arena(), self.facts) {
+            match environment::judge(&variables, &[outer, filter], self.policy.arena(), self.facts) {
                 Ok(questions) => open.extend(questions),
                 Err(problem) => {
                     refused.get_or_insert(problem);
@@ -198,8 +196,7 @@ impl<'a> Case<'a> {
         if answer == Some(false) {
             return Err(fail(tracker, self.call.args.len().saturating_sub(1), signal.expected_process()));
         }
-        let lists = [&*filter.compiled.environment];
-        let mut open = environment::judge(&self.call.environment, &lists, self.policy.arena(), self.facts).map_err(Fit::Environment)?;
+        let mut open = environment::judge(&self.call.environment, &[filter], self.policy.arena(), self.facts).map_err(Fit::Environment)?;
         if answer.is_none() {
             open.push(question.clone());
         }
@@ -220,7 +217,9 @@ impl<'a> Case<'a> {
             (Cwd::Caller, false) => return Fit::Cwd("a working directory of the caller"),
             _ => {}
         }
-        if execution.stdin == Stdin::Null && self.has_stdin {
+        let inner = found.inner.as_ref().and_then(|inner| self.policy.filter(inner.filter));
+        let takes_stdin = |filter: &Filter| filter.spec.execution.stdin == Stdin::Caller;
+        if self.has_stdin && !(takes_stdin(filter) && inner.is_none_or(takes_stdin)) {
             return Fit::Stdin;
         }
         let inner = found.inner.as_ref().map_or(Verdict::ALLOW, |inner| inner.verdict);

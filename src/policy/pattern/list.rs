@@ -53,6 +53,10 @@ fn items<'t>(text: &'t [u8], separator: &[u8]) -> Vec<&'t [u8]> {
 
 impl Kind for List {
     fn accepts(&self, text: &[u8], mut lead: bool, lean: &mut Lean<'_>) -> bool {
+        // A dash that is the separator's, behind an empty item, is nobody's.
+        if lead && text.first() == Some(&b'-') && self.separator.starts_with('-') {
+            return false;
+        }
         let questions = lean.open.len();
         for item in items(text, self.separator.as_bytes()) {
             if !self.item.accepts(item, lead, lean) {
@@ -84,7 +88,7 @@ impl Kind for List {
 
 #[cfg(test)]
 mod tests {
-    use crate::policy::pattern::testing::{accepts, concat, fails, list, literal, one_of, value};
+    use crate::policy::pattern::testing::{accepts, concat, dash, fails, list, literal, one_of, value};
     use crate::policy::spec::ElementKind;
 
     #[test]
@@ -132,5 +136,16 @@ mod tests {
         assert!(fails(&list(literal("a,b"), ",")).contains("separator"));
         assert!(fails(&list(one_of(vec![literal("a"), literal("b,")]), ",")).contains("separator"));
         assert!(fails(&list(literal("a"), "")).contains("separator"));
+    }
+
+    #[test]
+    fn a_separator_that_is_a_dash_does_not_let_an_argument_begin_with_one() {
+        let maybe = || value(ElementKind::Regex("[a-z]*".to_owned()));
+        let dashes = list(maybe(), "-");
+        assert!(accepts(&dashes, "a-b") && accepts(&dashes, "a-") && accepts(&dashes, ""));
+        for no in ["-", "-a", "--evil"] {
+            assert!(!accepts(&dashes, no), "{no}");
+            assert!(accepts(&dash(dashes.clone()), no), "{no}");
+        }
     }
 }

@@ -577,7 +577,11 @@ mod tests {
     #[test]
     fn long_arguments_cost_more_than_short_ones() {
         let long = "a".repeat(1 << 17);
-        let args = [repeat(one_of(vec![sequence(vec![value(ElementKind::Mac), literal("x")]), literal("y")]), 0, None)];
+        let args = [repeat(
+            one_of(vec![sequence(vec![value(ElementKind::Mac), literal("x")]), literal("y")]),
+            0,
+            None,
+        )];
         assert!(steps(&args, &[&long]).1 > steps(&args, &["a"]).1 + 1000);
     }
 

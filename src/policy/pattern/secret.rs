@@ -106,8 +106,10 @@ fn walk(element: &Element, secret: bool, at: Span, found: &mut Secrets) -> Span 
                 };
                 let length = walk(value, secret, (0, 0), &mut Secrets::default()).1.max(1);
                 for key in &option.keys {
-                    if key.ends_with('=') {
+                    if let Some(separate) = key.strip_suffix('=') {
                         found.joined.push(key.as_bytes().to_vec());
+                        // Spelled in another way: `--key x`.
+                        found.after.push((separate.as_bytes().to_vec(), 1));
                     } else {
                         found.after.push((key.as_bytes().to_vec(), length));
                         // Spelled in other ways: `--key=x`, `-kx`.
@@ -124,12 +126,26 @@ fn walk(element: &Element, secret: bool, at: Span, found: &mut Secrets) -> Span 
         kind => {
             if secret || contains_secret(element) {
                 found.positions.push((at.0, at.1));
+                found.joined.extend(prefix(kind));
             } else if let ElementKind::Literal(text) = kind {
                 found.words.push(text.clone());
             }
             plus(at, (1, 1))
         }
     }
+}
+
+/// The fixed text before the secret of a `concat`: `password=`.
+fn prefix(kind: &ElementKind) -> Option<Vec<u8>> {
+    let ElementKind::Concat(parts) = kind else {
+        return None;
+    };
+    let fixed = parts.iter().map_while(|part| match &part.kind {
+        ElementKind::Literal(text) if !part.secret => Some(text.as_slice()),
+        _ => None,
+    });
+    let text = fixed.collect::<Vec<_>>().concat();
+    (text.len() > 1).then_some(text)
 }
 
 /// Masks what stands after options that a filter marks, wherever they stand.

@@ -207,6 +207,28 @@ fn what_is_no_file_is_an_error_and_never_waited_for() {
 }
 
 #[test]
+fn the_hash_changes_with_the_directories_that_commands_are_looked_up_in() {
+    let tree = tree();
+    tree.put("etc/10.toml", &["a"]);
+    let source = Source {
+        directories: tree.directories.clone(),
+        files: Vec::new(),
+        check_owners: true,
+    };
+    let hash = |directories: &[&str]| {
+        let settings = Settings {
+            exec_dirs: directories.iter().map(PathBuf::from).collect(),
+            ..Settings::default()
+        };
+        *load(&source, &settings).unwrap().policy.hash()
+    };
+    assert_eq!(hash(&["/usr/bin", "/bin"]), hash(&["/usr/bin", "/bin"]));
+    for other in [&["/bin", "/usr/bin"][..], &["/usr/bin"], &["/usr/bin/bin"]] {
+        assert_ne!(hash(&["/usr/bin", "/bin"]), hash(other));
+    }
+}
+
+#[test]
 fn the_hash_changes_with_names_and_contents_and_with_nothing_else() {
     let tree = tree();
     let hash = || *load_from(&tree.directories, true).unwrap().policy.hash();
@@ -310,6 +332,42 @@ fn a_base_below_which_a_caller_can_write_is_refused() {
     assert_eq!(path_under(&tree, "users = [1500]", &accepted), ["caller-writable"]);
     let deep = format!("optional = {{ concat = [{{ {element} }}] }}");
     assert!(path_under(&tree, "users = [1500]", &deep).contains(&"caller-can-write".to_owned()));
+}
+
+#[test]
+fn a_place_that_links_lead_to_is_refused_where_a_caller_can_write_to_it() {
+    let tree = tree();
+    let root = tree.root.path();
+    for directory in ["base", "linked/theirs"] {
+        std::fs::create_dir_all(root.join(directory)).unwrap();
+    }
+    chown(root.join("linked/theirs"), Some(1500), None).unwrap();
+    let said = |links_to: &str, more: &str| {
+        let (base, links_to) = (root.join("base"), root.join(links_to));
+        let element = format!("path_under = \"{}\", links_to = [\"{}\"]{more}", base.display(), links_to.display());
+        path_under(&tree, "users = [1500]", &element)
+    };
+    assert_eq!(said("linked", ""), Vec::<String>::new());
+    assert_eq!(said("linked/theirs", ""), ["caller-can-write"]);
+    assert_eq!(said("linked/theirs", ", caller_writable = true"), ["caller-writable"]);
+}
+
+#[test]
+fn given_a_base_behind_links_then_every_directory_on_the_way_counts() {
+    let tree = tree();
+    let root = tree.root.path();
+    for directory in ["theirs", "real"] {
+        std::fs::create_dir(root.join(directory)).unwrap();
+    }
+    chown(root.join("theirs"), Some(1500), None).unwrap();
+    symlink("../real", root.join("theirs/middle")).unwrap();
+    symlink("theirs/middle", root.join("base")).unwrap();
+    symlink("real", root.join("fine")).unwrap();
+    symlink("loop", root.join("loop")).unwrap();
+    let said = |base: &str| path_under(&tree, "users = [1500]", &format!("path_under = \"{}\"", root.join(base).display()));
+    assert_eq!(said("base"), ["caller-can-write"]);
+    assert_eq!(said("fine"), Vec::<String>::new());
+    assert_eq!(said("loop"), ["unverified-tree"]);
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub fn load(source: &Source, settings: &Settings) -> Result<Loaded, Vec<Diagnost
     let report = Report::new();
     let mut files = directories::read(&source.directories, owners, &report);
     files.extend(directories::read_files(&source.files, owners, &report));
-    let hash = hash(&files);
+    let hash = hash(&files, settings);
     let documents: Vec<Document> = (0u32..)
         .zip(files)
         .map(|(file, (path, bytes))| Document::new(file, &path, bytes, &report))
@@ -46,14 +46,22 @@ pub fn load(source: &Source, settings: &Settings) -> Result<Loaded, Vec<Diagnost
     }
 }
 
-/// SHA-256 over names and contents, each with its length before it, so that nothing can move from one into the other.
-fn hash(files: &[directories::Contents]) -> [u8; 32] {
+/// SHA-256 over names and contents, and over the one setting that says what a filter means. Each with its length before it, and
+/// each list with its own, so that nothing can move from one into the other.
+fn hash(files: &[directories::Contents], settings: &Settings) -> [u8; 32] {
     let mut hash = Sha256::new();
+    let mut part = |bytes: &[u8]| {
+        hash.update((bytes.len() as u64).to_be_bytes());
+        hash.update(bytes);
+    };
+    part(&(settings.exec_dirs.len() as u64).to_be_bytes());
+    settings
+        .exec_dirs
+        .iter()
+        .for_each(|directory| part(directory.as_os_str().as_bytes()));
     for (path, bytes) in files {
-        for part in [path.as_os_str().as_bytes(), bytes] {
-            hash.update((part.len() as u64).to_be_bytes());
-            hash.update(part);
-        }
+        part(path.as_os_str().as_bytes());
+        part(bytes);
     }
     hash.finalize().into()
 }

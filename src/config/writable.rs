@@ -1,4 +1,4 @@
-//! Whether callers of a filter can write below a `path_under` base, to it, or to a directory above it.
+//! Whether callers of a filter can write below a `path_under` base, to it, or to a directory above it; or to a `links_to`.
 //!
 //! Such a caller can swap a component between the check and the use. What exists at load is looked at, directories only, in a
 //! thread with a deadline: a mount that does not answer must not keep the service from starting.
@@ -21,6 +21,8 @@ use crate::policy::spec::{Callers, Element, ElementKind, FilterSpec, GroupRule, 
 /// Directories looked at below one base, and how deep.
 const MAXIMUM_DIRECTORIES: usize = 20_000;
 const MAXIMUM_DEPTH: usize = 64;
+/// Symlinks on the way to one base: more than path_resolution(7) follows.
+const MAXIMUM_LINKS: usize = 64;
 
 /// For all bases of one load.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -51,7 +53,24 @@ struct Tree {
 pub(crate) struct Writable<'a> {
     accounts: &'a Accounts,
     deadline: Instant,
-    trees: HashMap<PathBuf, Tree>,
+    trees: HashMap<(PathBuf, Reach), Tree>,
+}
+
+/// How much of a directory counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Reach {
+    /// A base: it, what is above and what is below.
+    All,
+    /// Where links of root's lead: it and what is above. What they mean below it they name themselves.
+    Itself,
+}
+
+/// What an element leans on.
+struct Place<'a> {
+    path: &'a Path,
+    reach: Reach,
+    caller_writable: bool,
+    span: Span,
 }
 
 /// Those who may use a filter, as far as their rights on files go.
@@ -78,20 +97,21 @@ impl<'a> Writable<'a> {
                 continue;
             }
             let writers = Writers::of(&spec.callers, self.accounts);
-            for (base, caller_writable, span) in bases {
-                self.check(&writers, base, caller_writable, span, report);
+            for place in &bases {
+                self.check(&writers, place, report);
             }
         }
     }
 
-    fn check(&mut self, writers: &Writers, base: &Path, caller_writable: bool, span: Span, report: &Report) {
-        if caller_writable {
+    fn check(&mut self, writers: &Writers, place: &Place<'_>, report: &Report) {
+        let Place { path: base, span, .. } = *place;
+        if place.caller_writable {
             let message = format!("callers may change what is below `{}` while a command uses it", base.display());
             let hint = "make sure that the command is safe against that (symlinks!), or drop caller_writable";
             report.warning(span, "caller-writable", &message, hint);
             return;
         }
-        let tree = self.tree(base);
+        let tree = self.tree(base, place.reach);
         let writable = tree
             .owners
             .iter()
@@ -110,14 +130,14 @@ impl<'a> Writable<'a> {
         }
     }
 
-    fn tree(&mut self, base: &Path) -> &Tree {
+    fn tree(&mut self, base: &Path, reach: Reach) -> &Tree {
         let deadline = self.deadline;
-        self.trees.entry(base.to_owned()).or_insert_with(|| {
+        self.trees.entry((base.to_owned(), reach)).or_insert_with(|| {
             let (found, tree) = channel();
             let path = base.to_owned();
             let work = move || {
                 // Nobody listens any more when the deadline has passed.
-                let _ = found.send(look_around(&path, deadline));
+                let _ = found.send(look_around(&path, reach, deadline));
             };
             let started = std::thread::Builder::new().name("path-under".into()).spawn(work);
             let left = deadline.saturating_duration_since(Instant::now());
@@ -170,29 +190,36 @@ impl Writers {
     }
 }
 
-fn collect<'a>(element: &'a Element, bases: &mut Vec<(&'a Path, bool, Span)>) {
-    if let ElementKind::PathUnder { base, caller_writable, .. } = &element.kind {
-        bases.push((base, *caller_writable, element.span));
+fn collect<'a>(element: &'a Element, places: &mut Vec<Place<'a>>) {
+    if let ElementKind::PathUnder {
+        base,
+        caller_writable,
+        links_to,
+        ..
+    } = &element.kind
+    {
+        let place = |path, reach| Place {
+            path,
+            reach,
+            caller_writable: *caller_writable,
+            span: element.span,
+        };
+        places.push(place(base, Reach::All));
+        if !caller_writable {
+            places.extend(links_to.iter().map(|path| place(path, Reach::Itself)));
+        }
     }
     for child in element::children(element) {
-        collect(child, bases);
+        collect(child, places);
     }
 }
 
 /// The directories above a base, as spelled and as it is reached, and those below it on the same file system.
-fn look_around(base: &Path, deadline: Instant) -> Tree {
+fn look_around(base: &Path, reach: Reach, deadline: Instant) -> Tree {
     let mut tree = Tree::default();
+    tree.add_above(base);
     let real = std::fs::canonicalize(base).ok();
-    for path in std::iter::once(base).chain(real.as_deref()) {
-        for directory in path.ancestors() {
-            if let Ok(stat) = rustix::fs::lstat(directory) {
-                if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
-                    tree.add(&stat, directory);
-                }
-            }
-        }
-    }
-    if let Some(real) = real {
+    if let Some(real) = real.filter(|_| reach == Reach::All) {
         let mut walk = Walk {
             tree: &mut tree,
             left: MAXIMUM_DIRECTORIES,
@@ -209,6 +236,28 @@ fn look_around(base: &Path, deadline: Instant) -> Tree {
 }
 
 impl Tree {
+    /// All directories that a path passes through, those of symlinks on it included.
+    fn add_above(&mut self, path: &Path) {
+        let mut paths = vec![path.to_owned()];
+        let mut links = 0;
+        while let Some(path) = paths.pop() {
+            for part in path.ancestors() {
+                let Ok(stat) = rustix::fs::lstat(part) else { continue };
+                match FileType::from_raw_mode(stat.st_mode) {
+                    FileType::Directory => self.add(&stat, part),
+                    FileType::Symlink if links < MAXIMUM_LINKS => {
+                        links += 1;
+                        let target = std::fs::read_link(part).unwrap_or_default();
+                        // The kernel resolves `..` in it, here as there.
+                        paths.push(part.parent().unwrap_or(Path::new("/")).join(target));
+                    }
+                    FileType::Symlink => self.incomplete = true,
+                    _ => {}
+                }
+            }
+        }
+    }
+
     fn add(&mut self, stat: &Stat, path: &Path) {
         let group_bit = stat.st_mode & 0o020 != 0;
         let owner = Owner {
@@ -242,7 +291,12 @@ impl Walk<'_> {
                 break;
             };
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            if entry.file_type() != FileType::Directory || name == "." || name == ".." {
+            // Some file systems leave it to lstat(2) what a name is.
+            let is_directory = match entry.file_type() {
+                FileType::Unknown => is_directory(&path.join(name)),
+                known => known == FileType::Directory,
+            };
+            if !is_directory || name == "." || name == ".." {
                 continue;
             }
             if children.len() >= self.left {
@@ -274,4 +328,8 @@ impl Walk<'_> {
             Err(_) => self.tree.incomplete = true,
         }
     }
+}
+
+fn is_directory(path: &Path) -> bool {
+    rustix::fs::lstat(path).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
 }

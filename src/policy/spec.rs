@@ -24,7 +24,7 @@ pub struct PolicySpec {
     pub files: Vec<PathBuf>,
     /// The filters in the order in which they are tried: file name, then position. Disabled ones are already gone.
     pub filters: Vec<FilterSpec>,
-    /// SHA-256 over the names and contents of all files: the hash that every journal record carries.
+    /// SHA-256 over the names and contents of all files, and `exec_dirs`: the hash that every journal record carries.
     pub hash: [u8; 32],
 }
 

@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 
-use rustix::fs::{FileType, Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags, PROC_SUPER_MAGIC};
 use rustix::io::Errno;
 
 use crate::launch::ProbeAnswer;
@@ -163,6 +163,9 @@ impl Walk {
         }
         if !self.is_in_allowed_directory() {
             return Err(Stop::No("a symlink on the path lies outside its base"));
+        }
+        if self.allowed.is_some() && rustix::fs::fstatfs(link)?.f_type == PROC_SUPER_MAGIC {
+            return Err(Stop::No("where a symlink of proc(5) leads is more than its text says"));
         }
         let target = rustix::fs::readlinkat(link, c"", Vec::new())?.into_bytes();
         if target.starts_with(b"/") {
@@ -346,5 +349,22 @@ mod tests {
     fn below_the_root_means_everywhere() {
         assert_eq!(check(b"/etc/passwd", b"/", &[], false).unwrap(), ProbeAnswer::Yes);
         assert_ne!(check(b"/", b"/", &[], false).unwrap(), ProbeAnswer::Yes);
+    }
+
+    #[test]
+    fn links_of_proc_are_not_taken_by_their_text() {
+        let pid = std::process::id();
+        let proc = |path: &str| format!("/proc/{pid}/{path}").into_bytes();
+        // What a process can make this text say (its working directory, a file of its own) is not where the link leads.
+        for link in ["cwd", "root/proc/version", "exe", "fd/0"] {
+            assert_ne!(
+                check(&proc(link), b"/proc", &[b"/".to_vec()], false).unwrap(),
+                ProbeAnswer::Yes,
+                "{link}"
+            );
+            assert_ne!(check(&proc(link), b"/", &[], true).unwrap(), ProbeAnswer::Yes, "{link}");
+        }
+        assert_eq!(check(&proc("status"), b"/proc", &[], false).unwrap(), ProbeAnswer::Yes);
+        assert_eq!(check(b"/proc/self/status", b"/proc/self", &[], false).unwrap(), ProbeAnswer::Yes);
     }
 }

@@ -424,3 +424,15 @@ fn wait_until_stopped(pid: i32) {
         "{status:?}"
     );
 }
+
+/// The kernel puts an empty name where a program is executed without any argument, its name included.
+#[test]
+fn given_no_name_of_its_own_then_the_client_says_how_it_is_used() {
+    use std::os::unix::process::CommandExt;
+    for name in ["", "\u{1b}[31m", "-rootwrap"] {
+        let output = Command::new(env!("CARGO_BIN_EXE_rootwrap")).arg0(name).output().unwrap();
+        assert_eq!(output.status.code(), Some(125), "{name:?}: {output:?}");
+        assert!(stderr(&output).contains("rootwrap"), "{output:?}");
+        assert!(!stderr(&output).contains('\u{1b}'), "{output:?}");
+    }
+}

@@ -1,6 +1,7 @@
 //! Decisions: who, which filter, which privileges, what is said and what is not.
 
 #![cfg(feature = "daemon")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod policy_common;
 

@@ -3,6 +3,7 @@
 //! The model divides arguments by plain recursion, exponential and obviously right, straight from the description of the language.
 
 #![cfg(feature = "daemon")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod policy_common;
 

@@ -1,6 +1,7 @@
 //! Patterns, arguments, and what must come out.
 
 #![cfg(feature = "daemon")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod policy_common;
 

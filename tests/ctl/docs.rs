@@ -88,6 +88,8 @@ fn load(source: &str, text: &str) {
                 .cloned()
                 .collect();
             assert!(errors.is_empty(), "{source}: {}", list(&errors));
+            let failed: Vec<_> = config::run_tests(&loaded).into_iter().filter(|test| !test.passed()).collect();
+            assert!(failed.is_empty(), "{source}: {failed:#?}");
         }
     }
 }

@@ -298,3 +298,48 @@ fn given_a_pinned_digest_then_only_that_file_runs() {
     let reply = daemon.connect().run(&["/usr/bin/echo"]);
     assert_eq!(reply["parameters"]["reason"], "digest-mismatch", "{reply}");
 }
+
+#[test]
+fn given_an_inner_command_then_its_own_digest_and_limit_hold() {
+    let filters = |digest: &str| {
+        format!(
+            r#"
+            [callers]
+            users = ["root"]
+            [[filter]]
+            name = "nice"
+            command = "/usr/bin/nice"
+            args = [{{ command = ["sleep", "sleep-bad"] }}]
+            capabilities = []
+            [[filter]]
+            name = "sleep"
+            command = "/usr/bin/sleep"
+            args = [{{ int = [0, 1000] }}]
+            capabilities = []
+            sha256 = "{digest}"
+            max_concurrent = 1
+            inner_only = true
+            [[filter]]
+            name = "sleep-bad"
+            command = "/usr/bin/sleep"
+            args = ["--", {{ int = [0, 1000] }}]
+            capabilities = []
+            sha256 = "{}"
+            inner_only = true
+            "#,
+            "0".repeat(64)
+        )
+    };
+    let digest = std::process::Command::new("sha256sum").arg("/usr/bin/sleep").output().unwrap();
+    let daemon = Daemon::with(crate::support::Setup {
+        filters: filters(&String::from_utf8(digest.stdout).unwrap()[..64]),
+        ..Default::default()
+    });
+    assert_eq!(error(&daemon.connect().run(&["nice", "sleep", "0"])), "");
+    let reply = daemon.connect().run(&["nice", "sleep", "--", "0"]);
+    assert_eq!(reply["parameters"]["reason"], "digest-mismatch", "{reply}");
+    let mut first = daemon.connect();
+    first.begin(&json!({"argv": ["nice", "sleep", "1000"]}));
+    let second = daemon.connect().run(&["nice", "sleep", "0"]);
+    assert_eq!((error(&second), &second["parameters"]["what"]), ("Busy".into(), &json!("filter")));
+}

@@ -114,4 +114,41 @@ mod tests {
         }
         assert!(cache.lock().len() <= MAXIMUM_ENTRIES);
     }
+
+    #[test]
+    fn given_a_path_that_somebody_keeps_exchanging_then_only_verified_files_come_back() {
+        use std::sync::atomic::{AtomicBool, Ordering};
+        let directory = root_directory();
+        let at = |name: &str| directory.path().join(name);
+        program(&at("good"));
+        program(&at("evil"));
+        chown(at("evil"), Some(1500), None).unwrap();
+        std::fs::hard_link(at("good"), at("tool")).unwrap();
+        let inode = rustix::fs::stat(at("good")).unwrap().st_ino;
+        let (cache, ready) = (ExecutableCache::new(), AtomicBool::new(false));
+        std::thread::scope(|threads| {
+            let exchanging = threads.spawn(|| {
+                for turn in 0..100_000 {
+                    let spare = at(if turn % 2 == 0 { "spare-evil" } else { "spare-good" });
+                    std::fs::hard_link(at(if turn % 2 == 0 { "evil" } else { "good" }), &spare).unwrap();
+                    std::fs::rename(&spare, at("tool")).unwrap();
+                    // Renaming one link of a file onto another does nothing.
+                    let _ = std::fs::remove_file(&spare);
+                    ready.store(true, Ordering::Release);
+                }
+            });
+            while !ready.load(Ordering::Acquire) {
+                std::thread::yield_now();
+            }
+            let mut refused = 0_u32;
+            while !exchanging.is_finished() {
+                match cache.open(&at("tool")) {
+                    Ok(found) => assert_eq!(found.device_and_inode().1, inode as u64),
+                    Err(Untrusted::Unsafe { .. } | Untrusted::Missing(_)) => refused += 1,
+                    Err(other) => panic!("{other}"),
+                }
+            }
+            assert!(refused > 0);
+        });
+    }
 }

@@ -27,7 +27,7 @@ fn one(element: &Element, args: &[&str], rest: Rest<'_>) -> bool {
         ElementKind::Optional(item) => one(item, args, rest) || rest(args),
         ElementKind::OneOf(elements) => elements.iter().any(|element| one(element, args, rest)),
         ElementKind::Repeat { item, min, max } => repeat(item, *min, *max, args, rest),
-        ElementKind::Options(options) => parse_options(options, args).is_some_and(|left| rest(left)),
+        ElementKind::Options(options) => parse_options(options, args).is_some_and(rest),
         _ => args
             .split_first()
             .is_some_and(|(first, left)| takes(element, first, true) && rest(left)),
@@ -89,7 +89,7 @@ fn takes(element: &Element, text: &str, lead: bool) -> bool {
         ElementKind::Int { min, max } => text
             .parse::<i64>()
             .is_ok_and(|number| number.to_string() == text && (*min..=*max).contains(&number)),
-        ElementKind::Any => !text.is_empty() && !(lead && text.starts_with('-')),
+        ElementKind::Any => !(text.is_empty() || lead && text.starts_with('-')),
         ElementKind::OneOf(elements) => elements.iter().any(|element| takes(element, text, lead)),
         ElementKind::List { item, separator } => text
             .split(separator.as_str())

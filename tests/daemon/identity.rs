@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 
 use serde_json::{Value, json};
 
-use crate::support::{ALICE, Daemon, Peer, as_user, error, text};
+use crate::support::{ALICE, Daemon, Peer, as_member, as_user, error, text};
 
 #[test]
 fn given_the_running_service_then_it_holds_cap_kill_only_and_cannot_be_looked_into() {
@@ -90,6 +90,24 @@ fn given_the_overflow_user_then_it_is_refused_even_where_a_filter_names_it() {
     );
     assert_eq!(reply.1, None);
     assert_eq!(text(&daemon.journal().wait_for("denied", 1)[0], "ROOTWRAP_REASON"), "overflow-id");
+}
+
+#[test]
+fn given_a_rule_for_a_group_then_the_groups_that_the_process_holds_count_and_no_others() {
+    let daemon = Daemon::with(crate::support::Setup {
+        filters: crate::support::FILTERS.replace("users = [\"root\", 61234]", "groups = [\"root\", 61300]"),
+        ..Default::default()
+    });
+    let socket = daemon.socket();
+    let run = |uid, gid, groups: &[u32]| as_member(uid, gid, groups, || error(&Peer::connect(&socket).run(&["echo", "x"])));
+    let many: Vec<u32> = (61_300..62_300).collect();
+    assert_eq!(run(ALICE, ALICE, &[61_300]), "");
+    assert_eq!(run(ALICE, 61_300, &[]), "");
+    assert_eq!(run(ALICE, ALICE, &many), "");
+    assert_eq!(run(ALICE, ALICE, &many[1..]), "NotPermitted");
+    // The user database has root in its group; this process has left it.
+    assert_eq!(run(0, 0, &[]), "");
+    assert_eq!(run(0, 61_299, &[]), "NotPermitted");
 }
 
 #[test]

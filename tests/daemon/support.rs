@@ -475,13 +475,19 @@ pub fn output(reply: &Value, stream: &str) -> String {
     String::from_utf8(base64::engine::general_purpose::STANDARD.decode(encoded).expect("base64")).expect("UTF-8")
 }
 
-/// Does something as another user, in a thread of its own (the ids of a thread are its own in the kernel).
+/// Does something as another user without supplementary groups.
 pub fn as_user<T: Send>(uid: u32, act: impl FnOnce() -> T + Send) -> T {
+    as_member(uid, uid, &[], act)
+}
+
+/// Does something as another user with these groups, in a thread of its own (the ids of a thread are its own in the kernel).
+pub fn as_member<T: Send>(uid: u32, gid: u32, groups: &[u32], act: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let acting = scope.spawn(|| {
             use rustix::process::{Gid, Uid};
-            let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(uid));
-            rustix::thread::set_thread_groups(&[]).expect("setgroups");
+            let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
+            let groups: Vec<Gid> = groups.iter().map(|group| Gid::from_raw(*group)).collect();
+            rustix::thread::set_thread_groups(&groups).expect("setgroups");
             rustix::thread::set_thread_res_gid(gid, gid, gid).expect("setresgid");
             rustix::thread::set_thread_res_uid(uid, uid, uid).expect("setresuid");
             act()

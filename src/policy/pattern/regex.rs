@@ -157,4 +157,32 @@ mod tests {
     fn nested_repetition_over_a_long_argument_is_linear() {
         assert!(!matches("(a*)*b", &"a".repeat(64 * 1024)));
     }
+
+    /// Pieces of expressions, put together at random. No comments: these could swallow the anchors of the plain way.
+    const PIECES: [&str; 30] = [
+        "a", "b", "-", "\n", "|", "(", ")", "*", "+", "?", "{2}", "{0}", "{1,}", ".", "^", "$", "[ab]", "[^a]", "(?m)", "(?s)", "(?i)",
+        "(?x)", "(?U)", "(?u)", r"\b", r"\A", r"\z", r"\x00", r"\d", "é",
+    ];
+
+    proptest::proptest! {
+        #[test]
+        fn a_pattern_takes_what_the_expression_in_a_group_takes_and_leads_only_where_all_of_it_begins_with_a_dash(
+            pieces in proptest::collection::vec(proptest::sample::select(&PIECES[..]), 1..12),
+            texts in proptest::collection::vec("[ab0\n\u{0}é-]{0,6}", 1..20),
+        ) {
+            use crate::policy::pattern::Kind;
+            let source: String = pieces.concat();
+            let plain = format!(r"\A(?:{source})\z");
+            let plain = regex::bytes::RegexBuilder::new(&plain).unicode(false).build();
+            if let (Ok(pattern), Ok(plain)) = (Pattern::new(&source), plain) {
+                for text in texts {
+                    let expected = plain.is_match(text.as_bytes());
+                    let facts = crate::policy::facts::Facts::lexical();
+                    let got = pattern.accepts(text.as_bytes(), true, &mut crate::policy::pattern::Lean::new(&facts));
+                    proptest::prop_assert_eq!(got, expected, "{:?} on {:?}", source, text);
+                    proptest::prop_assert!(!(expected && pattern.leads() && !text.starts_with('-')), "{:?} takes {:?}", source, text);
+                }
+            }
+        }
+    }
 }

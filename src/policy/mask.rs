@@ -65,7 +65,9 @@ fn filters(case: &Case<'_>, request: &Request<'_>, whose: Whose, refused: bool) 
         .command(call.command)
         .is_some_and(|command| command.secrets || command.takes_command)
     {
-        let tried = policy.candidates(call.command).filter(|(_, filter)| whose.counts(filter, request));
+        let tried = policy
+            .likely_or_all(call.command, call.args, refused)
+            .filter(|(_, filter)| whose.counts(filter, request));
         for (_, filter) in tried.filter(|(_, filter)| filter.compiled.secrets.is_some() || filter.compiled.takes_command) {
             let mut tracker = Tracker::default();
             case.evaluate(filter, Some(&mut tracker));

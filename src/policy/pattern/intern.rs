@@ -31,11 +31,15 @@ impl Arena {
         self.insts.get(start..start + program.length as usize).unwrap_or_default()
     }
 
-    /// The fixed words that a program begins with.
+    /// The fixed words that a program begins with. A secret ends them: whether it was tried on an argument matters for its mask.
     pub(in crate::policy) fn leading_words(&self, program: ProgramRef) -> impl Iterator<Item = &[u8]> {
         self.program(program).iter().map_while(|inst| match inst {
-            Inst::Take(part) => match &self.part(*part)?.value {
-                Value::Literal(literal) => Some(&*literal.0),
+            Inst::Take(part) => match self.part(*part)? {
+                Part {
+                    value: Value::Literal(literal),
+                    secret: false,
+                    ..
+                } => Some(&*literal.0),
                 _ => None,
             },
             _ => None,

@@ -1,7 +1,7 @@
 //! The policy: who may run what, with which arguments and which privileges.
 //!
 //! Pure: nothing here reads a file, asks the kernel or looks up a name. `config` turns files into [`spec`]s, [`Policy::build`]
-//! compiles them, [`decide`] answers one request and [`explain`] says why. What only the system can answer (where a path
+//! compiles them, [`decide`] answers one request and [`explain()`] says why. What only the system can answer (where a path
 //! leads, whose executable a process runs) is asked for as [`facts::Question`]s and comes back as [`facts::Facts`].
 //!
 //! There is one decision function: the daemon, `rootwrapctl explain`, `check` and `list` all call [`decide`].

@@ -12,6 +12,9 @@ use rootwrap::client::{Client, Sink};
 const COMMAND: &str = "/usr/bin/true";
 /// Rounds before anything counts.
 const WARM_UP: usize = 50;
+/// Between two measurements: what one leaves to do behind it (its records in the journal, the next parked child) is over then and
+/// does not count against the next.
+const PAUSE: Duration = Duration::from_millis(6);
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -54,6 +57,7 @@ fn compare(rounds: usize, client: &str, other: Option<&str>) -> Result<(), Failu
         // Each round begins elsewhere: no variant always runs after the same other one.
         for step in 0..order {
             let variant = &mut variants[(round + step) % order];
+            std::thread::sleep(PAUSE);
             let start = Instant::now();
             (variant.run)()?;
             if round >= WARM_UP {

@@ -2,6 +2,12 @@
 //!
 //! The test process plays rootwrapd: jobs are made from permits, permits come from the policy. Needs root, cgroup2 and the tools of
 //! `tests/run`; without them it fails and says so.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test ends so when what it needs is missing"
+)]
 
 mod descriptors;
 mod failures;

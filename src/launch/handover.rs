@@ -329,7 +329,8 @@ mod tests {
     fn the_kernel_tells_a_forked_process_from_an_executed_one() {
         use std::io::{BufRead, BufReader};
         let mut shell = Command::new("/bin/sh")
-            .args(["-c", "(while :; do read line || exit; done) & echo $!; wait"])
+            // In the background standard input would be /dev/null.
+            .args(["-c", "exec 3<&0; (while read line; do :; done <&3) & echo $!; wait"])
             .stdin(std::process::Stdio::piped())
             .stdout(std::process::Stdio::piped())
             .spawn()

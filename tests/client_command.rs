@@ -193,7 +193,7 @@ fn given_options_then_all_of_them_reach_the_service() {
         let pair = |n: &str, v: &str| (n.as_bytes().to_vec(), v.as_bytes().to_vec());
         assert_eq!(run.wanted.environment, [pair("A", "b"), pair("FROM_HERE", "yes")]);
         let claimed = run.claim(fds).unwrap();
-        let cwd = std::os::fd::AsRawFd::as_raw_fd(claimed.cwd.as_ref().unwrap());
+        let cwd = std::os::fd::AsRawFd::as_raw_fd(&std::os::fd::AsFd::as_fd(claimed.cwd.as_ref().unwrap()));
         let directory = std::fs::read_link(format!("/proc/self/fd/{cwd}")).unwrap();
         assert_eq!(directory, std::path::Path::new("/usr"));
         assert!(claimed.stdin.is_none(), "/dev/null is not passed");
@@ -226,11 +226,15 @@ fn given_its_own_descriptors_then_the_command_has_the_same_files() {
         let (run, fds) = peer.run();
         let claimed = run.claim(fds).unwrap();
         let mut text = String::new();
-        std::fs::File::from(claimed.stdin.unwrap()).read_to_string(&mut text).unwrap();
-        std::fs::File::from(claimed.stdout.unwrap())
+        std::fs::File::from(std::os::fd::OwnedFd::from(claimed.stdin.unwrap()))
+            .read_to_string(&mut text)
+            .unwrap();
+        std::fs::File::from(std::os::fd::OwnedFd::from(claimed.stdout.unwrap()))
             .write_all(format!("out {text}").as_bytes())
             .unwrap();
-        std::fs::File::from(claimed.stderr.unwrap()).write_all(b"err").unwrap();
+        std::fs::File::from(std::os::fd::OwnedFd::from(claimed.stderr.unwrap()))
+            .write_all(b"err")
+            .unwrap();
         peer.reply(&exited("r1"));
     });
     let mut child = rootwrap(&service)

@@ -22,7 +22,7 @@ pub fn encode_within(argv: &[Vec<u8>], limit: usize) -> (String, bool) {
         if index > 0 {
             json.push(',');
         }
-        push(&mut json, argument);
+        push(&mut json, argument, limit);
         if json.len() >= limit {
             json.truncate(whole);
             json.push(']');
@@ -33,10 +33,14 @@ pub fn encode_within(argv: &[Vec<u8>], limit: usize) -> (String, bool) {
     (json, false)
 }
 
-fn push(json: &mut String, argument: &[u8]) {
+/// Stops soon after the limit: what is beyond it is not kept.
+fn push(json: &mut String, argument: &[u8], limit: usize) {
     json.push('"');
     for chunk in argument.utf8_chunks() {
         for character in chunk.valid().chars() {
+            if json.len() >= limit {
+                return;
+            }
             match character {
                 '"' => json.push_str("\\\""),
                 '\\' => json.push_str("\\\\"),
@@ -49,7 +53,12 @@ fn push(json: &mut String, argument: &[u8]) {
                 }
             }
         }
-        chunk.invalid().iter().for_each(|byte| push_byte(json, *byte));
+        for byte in chunk.invalid() {
+            if json.len() >= limit {
+                return;
+            }
+            push_byte(json, *byte);
+        }
     }
     json.push('"');
 }
@@ -114,6 +123,15 @@ mod tests {
         let (json, cut) = encode_within(&argv, 350);
         assert!(cut && json.len() <= 351);
         assert_eq!(decode(&json).unwrap().len(), 3);
+    }
+
+    #[test]
+    fn one_argument_beyond_the_limit_is_left_out_and_costs_no_more_than_the_limit() {
+        for long in [vec![b'x'; 1 << 20], vec![0xff; 1 << 20], vec![1; 1 << 20]] {
+            let (json, cut) = encode_within(&[b"ip".to_vec(), long], 1000);
+            assert_eq!((json.as_str(), cut), ("[\"ip\"]", true));
+            assert!(json.capacity() < 10_000, "{}", json.capacity());
+        }
     }
 
     proptest::proptest! {

@@ -11,6 +11,8 @@ use crate::policy::spec::Capabilities;
 
 /// Longest ROOTWRAP_ARGV, in bytes: far above what the largest message can hold, however it is escaped.
 const ARGV_LIMIT: usize = 8 * 1024 * 1024;
+/// Longest ROOTWRAP_ARGV of a request that was refused: anybody can have such records made, and their bytes take the place of older ones.
+const REFUSED_ARGV_LIMIT: usize = 64 * 1024;
 /// Who asked, as the kernel said when it connected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Caller {
@@ -243,7 +245,8 @@ impl Event {
             caller.put(record);
         }
         if let Some(command) = command {
-            command.put(record);
+            let limit = if grant.is_some() { ARGV_LIMIT } else { REFUSED_ARGV_LIMIT };
+            command.put(record, limit);
         }
         if let Some(grant) = grant {
             grant.put(record);
@@ -322,8 +325,8 @@ impl Caller {
 }
 
 impl Command {
-    fn put(&self, record: &mut Record) {
-        let (json, cut) = argv::encode_within(&self.masked_argv, ARGV_LIMIT);
+    fn put(&self, record: &mut Record, limit: usize) {
+        let (json, cut) = argv::encode_within(&self.masked_argv, limit);
         record.text("ROOTWRAP_REQUEST_ID", &self.request_id);
         record.limited("ROOTWRAP_ARGV", &json, cut);
         record.number("ROOTWRAP_ARGC", self.masked_argv.len());
@@ -516,6 +519,28 @@ mod tests {
             assert_eq!(fields[name], value, "{name}");
         }
         assert!(!fields.contains_key("ROOTWRAP_EXIT_CODE"));
+    }
+
+    #[test]
+    fn a_refused_request_leaves_a_small_record_and_an_allowed_one_all_of_it() {
+        let large = vec![b'x'; 200_000];
+        let denied = fields(&Event::Denied {
+            caller: caller(),
+            command: Some(command(&[b"ip", &large])),
+            reason: "no-filter",
+            detail: String::new(),
+        });
+        assert_eq!(
+            (denied["ROOTWRAP_ARGV"].as_str(), denied["ROOTWRAP_ARGC"].as_str()),
+            ("[\"ip\"]", "2")
+        );
+        assert_eq!(denied["ROOTWRAP_TRUNCATED"], "ROOTWRAP_ARGV");
+        let allowed = fields(&Event::Allowed {
+            caller: caller(),
+            command: command(&[b"ip", &large]),
+            grant: grant(),
+        });
+        assert!(allowed["ROOTWRAP_ARGV"].len() > 200_000 && !allowed.contains_key("ROOTWRAP_TRUNCATED"));
     }
 
     #[test]

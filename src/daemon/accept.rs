@@ -9,7 +9,6 @@ use std::time::Duration;
 use rustix::net::{SocketFlags, accept_with};
 use tokio::io::Interest;
 use tokio::task::JoinSet;
-use tokio::task::coop::consume_budget;
 
 use super::connection::Connection;
 use super::listen::Listeners;
@@ -18,6 +17,7 @@ use super::quota::Slot;
 use super::reload::Files;
 use super::service::Service;
 use super::session::Session;
+use super::slow;
 use crate::audit::Event;
 use crate::protocol::framing::Outgoing;
 use crate::protocol::{Error, Reply};
@@ -102,12 +102,15 @@ impl Shared {
             return;
         };
         loop {
-            consume_budget().await;
             let Ok(mut guard) = socket.readable().await else {
                 return;
             };
             match accept(socket) {
-                Ok(connection) => self.admit(connection),
+                Ok(connection) => {
+                    self.admit(connection);
+                    // Callers can connect as fast as they are accepted: those that are there get their turn.
+                    tokio::task::yield_now().await;
+                }
                 Err(error) => match error.kind() {
                     io::ErrorKind::WouldBlock => guard.clear_ready(),
                     // Gone again before it was accepted.
@@ -137,6 +140,7 @@ impl Shared {
                 if let Ok(bytes) = Reply::from(&error).encode() {
                     let _ = Outgoing::new(bytes, Vec::new(), None).send(connection.as_fd());
                 }
+                self.service.slow.close_connection(caller.uid(), connection, ());
             }
         }
     }
@@ -144,6 +148,9 @@ impl Shared {
     fn slot(&self, caller: &CallerIdentity) -> Result<Slot, Error> {
         if caller.is_hidden(self.service.overflow) {
             return Err(refuse_hidden(&self.service, caller));
+        }
+        if self.service.slow.is_full(caller.uid()) {
+            return Err(self.service.busy_with(caller.shown(), "descriptors", slow::WAITING));
         }
         let slot = self.service.quota.connection(caller.uid(), &self.service.settings());
         slot.map_err(|exceeded| self.service.busy(caller.shown(), exceeded))
@@ -153,8 +160,7 @@ impl Shared {
         let service = &self.service;
         let settings = service.settings();
         let account = service.quota.bytes(caller.uid());
-        let (limit, timeout) = (settings.message_size, settings.request_timeout);
-        let connection = match Connection::new(connection, Arc::clone(caller), limit, timeout, account) {
+        let connection = match Connection::new(connection, Arc::clone(caller), &settings, account, service.slow.clone()) {
             Ok(connection) => connection,
             Err(error) => {
                 tracing::error!("a connection of uid {} cannot be served: {error}", caller.uid());
@@ -162,9 +168,10 @@ impl Shared {
             }
         };
         let session = Session::new(Arc::clone(service), Arc::clone(&self.files), connection);
+        let (slow, uid) = (service.slow.clone(), caller.uid());
         tokio::task::spawn_local(async move {
-            session.serve().await;
-            drop(slot);
+            let socket = session.serve().await;
+            slow.close_connection(uid, socket, slot);
         });
     }
 }

@@ -66,6 +66,8 @@ async fn read_all(pipe: AsyncOwnedFd, limit: usize, account: Slot, mut finished:
         consume_budget().await;
         let last = tokio::select! {
             biased;
+            // First: a descendant of the command that writes without end must not keep us from stopping.
+            _ = &mut finished => true,
             ready = pipe.readable() => match ready {
                 Ok(mut guard) => match read_some(&pipe, &mut buffer, limit, &mut captured) {
                     Some(true) => false,
@@ -74,7 +76,6 @@ async fn read_all(pipe: AsyncOwnedFd, limit: usize, account: Slot, mut finished:
                 },
                 Err(_) => return captured,
             },
-            _ = &mut finished => true,
         };
         if last {
             // Readiness may not have been told yet; what is in the pipe is taken, at most as much as a pipe can hold.

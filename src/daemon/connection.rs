@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::Interest;
-use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, timeout_at};
 
 use super::peer::CallerIdentity;
 use super::quota::{Exceeded, Slot};
+use super::slow::Slow;
+use crate::config::Settings;
 use crate::protocol::framing::{self, Decoder, Message, Outgoing, Receipt};
 use crate::protocol::{Error, MAX_DESCRIPTORS, Reply};
 use crate::sys::async_fd::AsyncOwnedFd;
@@ -30,6 +31,8 @@ pub enum Ended {
     Stranger,
     /// The caller has the service hold more than it may.
     OverQuota(Exceeded),
+    /// Too much that the caller has passed cannot be closed yet.
+    Unclosed,
     /// It was answered with an error after which nothing can be understood.
     Refused,
     /// The kernel.
@@ -53,6 +56,7 @@ pub struct Connection {
     pending: usize,
     account: Slot,
     limit: usize,
+    slow: Slow,
 }
 
 impl Connection {
@@ -60,19 +64,29 @@ impl Connection {
     ///
     /// # Errors
     /// When the runtime does not take it.
-    pub fn new(socket: OwnedFd, caller: Arc<CallerIdentity>, limit: usize, timeout: Duration, account: Slot) -> io::Result<Self> {
+    pub fn new(socket: OwnedFd, caller: Arc<CallerIdentity>, settings: &Settings, account: Slot, slow: Slow) -> io::Result<Self> {
+        // What is sent out of band would be dropped by the kernel, with its descriptors, while we receive.
+        rustix::net::sockopt::set_socket_oobinline(&socket, true)?;
+        let limit = settings.message_size;
         Ok(Self {
             socket: AsyncOwnedFd::register(socket, Interest::READABLE | Interest::WRITABLE)?,
+            decoder: Decoder::new(limit).closing_with(slow.closer(caller.uid())),
             caller,
-            decoder: Decoder::new(limit),
             begun: None,
             look: true,
-            timeout,
+            timeout: settings.request_timeout,
             partial: 0,
             pending: 0,
             account,
             limit,
+            slow,
         })
+    }
+
+    /// Gives the socket back, to be closed.
+    #[must_use]
+    pub fn into_socket(self) -> OwnedFd {
+        self.socket.into_inner()
     }
 
     /// Who connected.
@@ -108,10 +122,11 @@ impl Connection {
     /// [`Ended`].
     pub async fn next(&mut self) -> Result<Message, Ended> {
         loop {
-            // Where bytes are always there nothing else here would let the other sessions have their turn.
-            consume_budget().await;
             if let Some(message) = self.decoder.take() {
                 return Ok(message);
+            }
+            if self.slow.is_full(self.caller.uid()) {
+                return Err(Ended::Unclosed);
             }
             let received = if self.look {
                 let received = framing::receive(self.socket.as_fd(), &mut self.decoder, MAX_DESCRIPTORS);
@@ -131,6 +146,8 @@ impl Connection {
                 received
             };
             self.take_in(received)?;
+            // The runtime has one thread, and a caller can send as fast as we receive: the others' turn comes first.
+            tokio::task::yield_now().await;
         }
     }
 

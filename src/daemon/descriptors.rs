@@ -6,17 +6,24 @@
 //! like, whose reads and writes are judged by who makes them, not by who opened them. Pipes, sockets, regular files, memfds,
 //! terminals, /dev/null, /dev/zero, /dev/full, /dev/random and /dev/urandom are fine.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::AsFd;
+use std::time::Duration;
 
-use rustix::fs::{FileType, OFlags};
+use rustix::fs::{FileType, OFlags, Statx};
+use tokio::sync::oneshot;
 
+use super::slow::{self, Slow};
 use crate::protocol::run::RunDescriptors;
+use crate::sys::passed::PassedFd;
 
-/// Judges all descriptors of a call.
+/// How long a file system may take to say of what kind it is.
+const DEADLINE: Duration = Duration::from_secs(5);
+
+/// Judges all descriptors of a call of this user. What has to be asked of a file system is asked in a thread of the user's own.
 ///
 /// # Errors
 /// Which one, and why not.
-pub fn check(descriptors: &RunDescriptors) -> Result<(), String> {
+pub async fn check(descriptors: &RunDescriptors, slow: &Slow, uid: u32) -> Result<(), String> {
     let streams = [
         ("standard input", &descriptors.stdin),
         ("standard output", &descriptors.stdout),
@@ -24,7 +31,7 @@ pub fn check(descriptors: &RunDescriptors) -> Result<(), String> {
     ];
     for (name, descriptor) in streams {
         if let Some(descriptor) = descriptor {
-            stream(descriptor).map_err(|why| format!("{name} {why}"))?;
+            stream(descriptor, slow, uid).await.map_err(|why| format!("{name} {why}"))?;
         }
     }
     match &descriptors.cwd {
@@ -33,16 +40,28 @@ pub fn check(descriptors: &RunDescriptors) -> Result<(), String> {
     }
 }
 
-fn stream(descriptor: &OwnedFd) -> Result<(), String> {
-    let unreadable = |error| format!("cannot be looked at: {error}");
+/// Whether it is a terminal. Asks nobody but terminals and other devices.
+#[must_use]
+pub fn is_terminal(descriptor: &PassedFd) -> bool {
+    slow::stat(descriptor).is_ok_and(|stat| kind(&stat) == FileType::CharacterDevice) && rustix::termios::isatty(descriptor)
+}
+
+fn kind(stat: &Statx) -> FileType {
+    FileType::from_raw_mode(stat.stx_mode.into())
+}
+
+async fn stream(descriptor: &PassedFd, slow: &Slow, uid: u32) -> Result<(), String> {
     if rustix::fs::fcntl_getfl(descriptor).map_err(unreadable)?.contains(OFlags::PATH) {
         return Err("is opened with O_PATH".into());
     }
-    let stat = rustix::fs::fstat(descriptor).map_err(unreadable)?;
-    match FileType::from_raw_mode(stat.st_mode) {
+    let stat = slow::stat(descriptor).map_err(unreadable)?;
+    let device = (stat.stx_rdev_major, stat.stx_rdev_minor);
+    match kind(&stat) {
         FileType::Fifo | FileType::Socket => Ok(()),
-        FileType::RegularFile => regular(descriptor),
-        FileType::CharacterDevice if is_harmless_device(stat.st_rdev) || rustix::termios::isatty(descriptor) => Ok(()),
+        // Those that are to be refused are on no device.
+        FileType::RegularFile if stat.stx_dev_major != 0 => Ok(()),
+        FileType::RegularFile => regular(descriptor, slow, uid).await,
+        FileType::CharacterDevice if is_harmless_device(device) || rustix::termios::isatty(descriptor) => Ok(()),
         FileType::CharacterDevice => Err("is a device that is neither a terminal nor like /dev/null".into()),
         FileType::BlockDevice => Err("is a block device".into()),
         FileType::Directory => Err("is a directory".into()),
@@ -50,9 +69,13 @@ fn stream(descriptor: &OwnedFd) -> Result<(), String> {
     }
 }
 
+fn unreadable(error: impl std::fmt::Display) -> String {
+    format!("cannot be looked at: {error}")
+}
+
 /// null, zero, full, random, urandom of Documentation/admin-guide/devices.txt.
-fn is_harmless_device(device: u64) -> bool {
-    rustix::fs::major(device) == 1 && matches!(rustix::fs::minor(device), 3 | 5 | 7 | 8 | 9)
+fn is_harmless_device(device: (u32, u32)) -> bool {
+    matches!(device, (1, 3 | 5 | 7 | 8 | 9))
 }
 
 /// statfs(2) types of file systems that ask at every read or write who makes it.
@@ -74,8 +97,18 @@ const ASKING: &[u64] = &[
     0x5049_4446, // pidfs
 ];
 
-fn regular(descriptor: &OwnedFd) -> Result<(), String> {
-    let statfs = rustix::fs::fstatfs(descriptor).map_err(|error| format!("cannot be looked at: {error}"))?;
+async fn regular(descriptor: &PassedFd, slow: &Slow, uid: u32) -> Result<(), String> {
+    let file = descriptor.as_fd().try_clone_to_owned().map_err(unreadable)?;
+    let (sender, kind) = oneshot::channel();
+    let asked = slow.run(uid, move || {
+        // Nobody may be waiting any more.
+        let _ = sender.send(rustix::fs::fstatfs(&file));
+        drop(file);
+    });
+    asked.map_err(|_| unreadable("too many others are waited for"))?;
+    let statfs = tokio::time::timeout(DEADLINE, kind).await;
+    let statfs = statfs.map_err(|_| unreadable("its file system does not answer"))?;
+    let statfs = statfs.map_err(unreadable)?.map_err(unreadable)?;
     // The field's width and sign differ between architectures; the types are 32 bits.
     #[allow(clippy::cast_sign_loss, clippy::unnecessary_cast)]
     let kind = (statfs.f_type as u64) & 0xffff_ffff;
@@ -85,9 +118,8 @@ fn regular(descriptor: &OwnedFd) -> Result<(), String> {
     Ok(())
 }
 
-fn directory(descriptor: &OwnedFd) -> Result<(), String> {
-    let stat = rustix::fs::fstat(descriptor).map_err(|error| format!("cannot be looked at: {error}"))?;
-    match FileType::from_raw_mode(stat.st_mode) {
+fn directory(descriptor: &PassedFd) -> Result<(), String> {
+    match slow::stat(descriptor).map(|stat| kind(&stat)).map_err(unreadable)? {
         FileType::Directory => Ok(()),
         _ => Err("is no directory".into()),
     }
@@ -97,16 +129,22 @@ fn directory(descriptor: &OwnedFd) -> Result<(), String> {
 mod tests {
     use super::*;
     use rustix::fs::Mode;
+    use std::os::fd::OwnedFd;
 
     fn open(path: &str, flags: OFlags) -> OwnedFd {
         rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty()).unwrap()
     }
 
     fn judged(stdin: OwnedFd) -> Result<(), String> {
-        check(&RunDescriptors {
-            stdin: Some(stdin),
+        verdict(&RunDescriptors {
+            stdin: Some(stdin.into()),
             ..RunDescriptors::default()
         })
+    }
+
+    fn verdict(descriptors: &RunDescriptors) -> Result<(), String> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(check(descriptors, &Slow::default(), 1))
     }
 
     #[test]
@@ -138,12 +176,12 @@ mod tests {
 
     #[test]
     fn given_a_working_directory_then_it_must_be_one() {
-        let with_cwd = |cwd| RunDescriptors {
-            cwd: Some(cwd),
+        let with_cwd = |cwd: OwnedFd| RunDescriptors {
+            cwd: Some(cwd.into()),
             ..RunDescriptors::default()
         };
-        check(&with_cwd(open("/", OFlags::PATH))).unwrap();
-        check(&with_cwd(open("/", OFlags::RDONLY))).unwrap();
-        assert!(check(&with_cwd(open("/dev/null", OFlags::RDONLY))).is_err());
+        verdict(&with_cwd(open("/", OFlags::PATH))).unwrap();
+        verdict(&with_cwd(open("/", OFlags::RDONLY))).unwrap();
+        assert!(verdict(&with_cwd(open("/dev/null", OFlags::RDONLY))).is_err());
     }
 }

@@ -27,6 +27,7 @@ pub mod run;
 pub mod serve;
 pub mod service;
 pub mod session;
+pub mod slow;
 pub mod start;
 mod supervise;
 mod terminal;

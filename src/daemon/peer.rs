@@ -17,6 +17,8 @@ use crate::sys::socket::Credentials;
 #[derive(Debug)]
 pub struct CallerIdentity {
     subject: Subject,
+    /// Without what was the process's own: whoever speaks on its connection now is only known to be of the same user and group.
+    survivor: Subject,
     shown: Arc<Caller>,
     credentials: Credentials,
     pidfd: Option<OwnedFd>,
@@ -65,32 +67,42 @@ impl CallerIdentity {
             .as_ref()
             .map(|pidfd| Process::read(credentials.pid, pidfd.as_fd()))
             .unwrap_or_default();
+        let subject = Subject {
+            uid: credentials.uid,
+            gid: credentials.gid,
+            groups,
+            unit: process.unit.clone(),
+            label,
+            assumed_by_file: None,
+        };
         Ok(Self {
             shown: Arc::new(Caller {
                 uid: credentials.uid,
                 gid: credentials.gid,
                 pid: credentials.pid,
                 comm: process.comm,
-                unit: process.unit.clone(),
+                unit: process.unit,
                 loginuid: process.loginuid,
             }),
-            subject: Subject {
-                uid: credentials.uid,
-                gid: credentials.gid,
-                groups,
-                unit: process.unit,
-                label,
-                assumed_by_file: None,
+            survivor: Subject {
+                unit: None,
+                label: None,
+                ..subject.clone()
             },
+            subject,
             credentials,
             pidfd,
         })
     }
 
-    /// As the policy sees it.
+    /// As the policy sees it now: a process that has ended has no unit and no label any more.
     #[must_use]
     pub fn subject(&self) -> &Subject {
-        &self.subject
+        if self.has_ended() { &self.survivor } else { &self.subject }
+    }
+
+    fn has_ended(&self) -> bool {
+        !self.pidfd.as_ref().is_some_and(|pidfd| is_alive(pidfd.as_fd()))
     }
 
     /// As the journal shows it.
@@ -120,8 +132,7 @@ impl CallerIdentity {
     /// Whether both are connections of one process that still lives: it holds its pid, so the number is its own.
     #[must_use]
     pub fn is_same_process(&self, other: &Self) -> bool {
-        let alive = |identity: &Self| identity.pidfd.as_ref().is_some_and(|pidfd| is_alive(pidfd.as_fd()));
-        self.credentials.pid != 0 && self.credentials == other.credentials && alive(self) && alive(other)
+        self.credentials.pid != 0 && self.credentials == other.credentials && !self.has_ended() && !other.has_ended()
     }
 
     /// The directory of the cgroup that the process is in now, O_PATH.
@@ -189,6 +200,21 @@ mod tests {
         assert!(caller.shown().comm.is_some());
         assert!(caller.subject().assumed_by_file.is_none());
         assert!(caller.is_same_process(&CallerIdentity::of(a.as_fd()).unwrap()));
+    }
+
+    #[test]
+    fn given_a_process_that_has_ended_then_only_its_user_and_groups_are_left() {
+        let (a, _b) = pair().unwrap();
+        let mut caller = CallerIdentity::of(a.as_fd()).unwrap();
+        caller.subject.unit = Some("agent.service".into());
+        assert_eq!(caller.subject().unit.as_deref(), Some("agent.service"));
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pidfd = rustix::process::pidfd_open(rustix::process::Pid::from_child(&child), rustix::process::PidfdFlags::empty());
+        child.wait().unwrap();
+        caller.pidfd = Some(pidfd.unwrap());
+        let left = caller.subject();
+        assert_eq!((&left.unit, &left.label), (&None, &None));
+        assert_eq!((left.uid, &left.groups), (caller.uid(), &caller.subject.groups));
     }
 
     #[test]

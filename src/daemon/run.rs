@@ -30,6 +30,7 @@ use crate::policy::{Action, Denial, Permit};
 use crate::protocol::Error;
 use crate::protocol::run::{Run, RunDescriptors, RunReply, RunState};
 use crate::sys::memfd;
+use crate::sys::passed::PassedFd;
 
 /// From a job that is handed over to exec, at most.
 const LAUNCH_DEADLINE: Duration = Duration::from_secs(10);
@@ -126,7 +127,9 @@ impl Task {
         if self.service.is_stopping() {
             return Err(Error::Busy { what: "stopping".into() });
         }
-        descriptors::check(&fds).map_err(|why| self.bad_descriptors(why))?;
+        descriptors::check(&fds, &self.service.slow, self.caller.uid())
+            .await
+            .map_err(|why| self.bad_descriptors(why))?;
         let term = take_term(&mut run, &fds);
         let Some(active) = self.service.policy() else {
             return Err(self.without_policy(&run));
@@ -357,19 +360,19 @@ impl Task {
 
     fn streams(&self, run: &Run, fds: &mut RunDescriptors, captures: &mut Captures) -> std::io::Result<JobDescriptors> {
         let limit = self.service.settings().capture_size;
-        let capture = |given: Option<OwnedFd>, captured: &mut Option<Capture>| match given {
+        let capture = |given: Option<PassedFd>, captured: &mut Option<Capture>| match given {
             Some(descriptor) => Ok(Some(descriptor)),
             None => {
                 let (write, capture) = Capture::start(limit, self.service.quota.bytes(self.caller.uid()))?;
                 *captured = Some(capture);
-                std::io::Result::Ok(Some(write))
+                std::io::Result::Ok(Some(write.into()))
             }
         };
         Ok(JobDescriptors {
             stdout: capture(fds.stdout.take(), &mut captures.stdout)?,
             stderr: capture(fds.stderr.take(), &mut captures.stderr)?,
             stdin: match (fds.stdin.take(), &run.stdin) {
-                (None, Some(data)) => Some(memfd::sealed("rootwrap-stdin", data)?),
+                (None, Some(data)) => Some(memfd::sealed("rootwrap-stdin", data)?.into()),
                 (descriptor, _) => descriptor,
             },
             cwd: fds.cwd.take(),

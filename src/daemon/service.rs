@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use super::jobs::Jobs;
 use super::peer::{CallerIdentity, OverflowIds};
 use super::quota::{Exceeded, Quota};
+use super::slow::Slow;
 use crate::audit::{Caller, Event, Sink};
 use crate::config::Settings;
 use crate::config::trusted::ExecutableCache;
@@ -57,6 +58,8 @@ pub struct Service {
     pub quota: Quota,
     /// What runs.
     pub jobs: Jobs,
+    /// Does what may take as long as a caller likes.
+    pub slow: Slow,
     /// Verified programs.
     pub executables: ExecutableCache,
     /// Ids that belong to nobody in particular.
@@ -81,6 +84,7 @@ impl Service {
             launcher,
             quota: Quota::default(),
             jobs: Jobs::default(),
+            slow: Slow::default(),
             executables: ExecutableCache::new(),
             overflow,
             started: Instant::now(),

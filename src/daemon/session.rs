@@ -14,11 +14,13 @@ use super::peer::CallerIdentity;
 use super::reload::Files;
 use super::run::{self, Ongoing};
 use super::service::{Phase, Service};
+use super::slow;
 use super::verbs;
 use crate::audit::Event;
 use crate::protocol::framing::Message;
 use crate::protocol::run::{Run, RunReply};
 use crate::protocol::{Call, Error, Method, Reply};
+use crate::sys::passed::PassedFd;
 
 /// Calls of one connection that wait behind a Run.
 const WAITING: usize = 16;
@@ -45,7 +47,7 @@ struct Waiting {
 enum Incoming {
     Call {
         method: Method,
-        fds: Vec<OwnedFd>,
+        fds: Vec<PassedFd>,
         more: bool,
         oneway: bool,
     },
@@ -72,12 +74,15 @@ impl Session {
         self.connection.caller()
     }
 
-    /// Serves the caller until one of both ends it.
-    pub async fn serve(mut self) {
-        let ended = match self.answer_all().await {
-            Ok(()) => return,
-            Err(ended) => ended,
-        };
+    /// Serves the caller until one of both ends it; returns the connection to be closed.
+    pub async fn serve(mut self) -> OwnedFd {
+        if let Err(ended) = self.answer_all().await {
+            self.take_leave(ended).await;
+        }
+        self.connection.into_socket()
+    }
+
+    async fn take_leave(&mut self, ended: Ended) {
         let service = Arc::clone(&self.service);
         let caller = Arc::clone(self.caller());
         let bad = |reason, detail: &str| service.bad_request(&caller, reason, detail.to_owned());
@@ -97,6 +102,7 @@ impl Session {
                 Some(Error::bad_request(detail))
             }
             Ended::Stranger => Some(refuse_stranger(&service, &caller)),
+            Ended::Unclosed => Some(service.busy_with(caller.shown(), "descriptors", slow::WAITING)),
             Ended::OverQuota(exceeded) => Some(service.busy(caller.shown(), exceeded)),
             Ended::Io(error) => {
                 tracing::warn!("a connection of uid {} failed: {error}", caller.uid());
@@ -146,6 +152,9 @@ impl Session {
             return Ok(None);
         }
         let mut phase = self.service.phase();
+        if *phase.borrow() == Phase::Ending {
+            return Ok(None);
+        }
         let message = tokio::select! {
             biased;
             message = self.connection.next() => message?,
@@ -171,7 +180,7 @@ impl Session {
         self.connection.set_pending(held)
     }
 
-    async fn run(&mut self, run: Run, fds: Vec<OwnedFd>, more: bool, oneway: bool, size: usize) -> Result<(), Ended> {
+    async fn run(&mut self, run: Run, fds: Vec<PassedFd>, more: bool, oneway: bool, size: usize) -> Result<(), Ended> {
         let fds = match run.claim(fds) {
             Ok(fds) => fds,
             Err(error) => {

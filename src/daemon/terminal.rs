@@ -1,11 +1,12 @@
 //! What comes with a command's standard input: the name of its terminal.
 
+use super::descriptors;
 use crate::protocol::run::{Run, RunDescriptors};
 
 /// TERM goes to commands that have a terminal, whatever the filter says; it is taken out of the variables where it looks like the name
 /// of one (terminfo(5)): letters, digits, `+`, `-`, `.` and `_`.
 pub fn take_term(run: &mut Run, fds: &RunDescriptors) -> Option<Vec<u8>> {
-    if !fds.stdin.as_ref().is_some_and(rustix::termios::isatty) {
+    if !fds.stdin.as_ref().is_some_and(descriptors::is_terminal) {
         return None;
     }
     let is_name = |value: &[u8]| {

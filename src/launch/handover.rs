@@ -246,7 +246,7 @@ mod tests {
     fn message() -> Message {
         Message {
             bytes: vec![0; 100],
-            descriptors: vec![Arc::new(std::fs::File::open("/dev/null").unwrap().into())],
+            descriptors: vec![crate::launch::job::Held::Own(std::fs::File::open("/dev/null").unwrap().into())],
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a child is told: numbers, bytes and descriptors; no names to look up.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::config::trusted::VerifiedExecutable;
 use crate::policy::spec::{Capabilities, Cwd, Stdin};
 use crate::policy::{Action, Permit};
+use crate::sys::passed::PassedFd;
 
 use super::environment;
 use super::wire::{self, CommandJob, WireJob, WireProbe};
@@ -20,20 +21,41 @@ pub struct Job(pub(super) Message);
 #[derive(Debug)]
 pub(super) struct Message {
     pub bytes: Vec<u8>,
-    pub descriptors: Vec<Arc<OwnedFd>>,
+    pub descriptors: Vec<Held>,
+}
+
+/// A descriptor of a job.
+#[derive(Debug)]
+pub(super) enum Held {
+    /// An executable, which stays open.
+    Executable(Arc<OwnedFd>),
+    /// One that the service made.
+    Own(OwnedFd),
+    /// One that the caller may have passed.
+    Passed(PassedFd),
+}
+
+impl AsFd for Held {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Executable(descriptor) => descriptor.as_fd(),
+            Self::Own(descriptor) => descriptor.as_fd(),
+            Self::Passed(descriptor) => descriptor.as_fd(),
+        }
+    }
 }
 
 /// Descriptors of a command, all owned by the job.
 #[derive(Debug, Default)]
 pub struct JobDescriptors {
     /// 0; `None`: /dev/null.
-    pub stdin: Option<OwnedFd>,
+    pub stdin: Option<PassedFd>,
     /// 1; `None`: /dev/null.
-    pub stdout: Option<OwnedFd>,
+    pub stdout: Option<PassedFd>,
     /// 2; `None`: /dev/null.
-    pub stderr: Option<OwnedFd>,
+    pub stderr: Option<PassedFd>,
     /// A directory to fchdir(2) to, where the filter says `cwd = "caller"`.
-    pub cwd: Option<OwnedFd>,
+    pub cwd: Option<PassedFd>,
 }
 
 /// What rootwrapd knows of the caller and the child needs.
@@ -101,9 +123,9 @@ impl Job {
         } else {
             None
         };
-        let mut all = vec![executable.descriptor().clone()];
-        all.extend(inner.iter().map(|inner| inner.descriptor().clone()));
-        all.extend(stdio.into_iter().flatten().chain(directory).map(Arc::new));
+        let mut all = vec![Held::Executable(executable.descriptor().clone())];
+        all.extend(inner.iter().map(|inner| Held::Executable(inner.descriptor().clone())));
+        all.extend(stdio.into_iter().flatten().chain(directory).map(Held::Passed));
         let bytes = wire::frame(&WireJob::Command(job)).ok_or(JobError::TooLarge)?;
         Ok(Self(Message { bytes, descriptors: all }))
     }
@@ -206,7 +228,7 @@ impl ProbeJob {
         };
         Some(Message {
             bytes: wire::frame(&WireJob::Probe(probe))?,
-            descriptors: descriptor.into_iter().map(Arc::new).collect(),
+            descriptors: descriptor.into_iter().map(Held::Own).collect(),
         })
     }
 }

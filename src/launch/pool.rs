@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::control::{Birthplace, Control};
 use super::handover::{Child, NotDone};
@@ -21,6 +21,8 @@ use super::{Job, ProbeAnswer, ProbeJob, Running, Step};
 
 /// Children that are tried for one job, where one after the other dies before exec.
 const ATTEMPTS: u32 = 3;
+/// For the children that were not used to be gone.
+const CLOSING: Duration = Duration::from_secs(5);
 
 /// Handle of the running launcher. Made from the main thread before tokio starts.
 #[derive(Debug)]
@@ -204,7 +206,8 @@ impl Launcher {
             mut unburied,
         } = self;
         drop((refiller, parked, control));
-        let _closed: Option<Infallible> = unburied.recv().await;
+        // A launcher that was stopped answers nobody, and holds one of these for ever.
+        let _closed = timeout(CLOSING, unburied.recv()).await;
         // Its socket has closed with the last handle, so it exits by itself; one that does not is no longer ours.
         process.kill();
         process.reap().await;

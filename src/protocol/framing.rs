@@ -7,7 +7,9 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
+use crate::sys::passed::{Closer, PassedFd};
 use crate::sys::socket::{self, Credentials};
 
 /// Bytes that one [`receive`] takes, at most.
@@ -19,7 +21,7 @@ pub struct Message {
     /// Without the NUL.
     pub bytes: Vec<u8>,
     /// In the order in which they were sent.
-    pub fds: Vec<OwnedFd>,
+    pub fds: Vec<PassedFd>,
     /// Something was wrong with its descriptors: the call must be refused.
     pub fault: Option<DescriptorFault>,
 }
@@ -50,6 +52,7 @@ pub struct Decoder {
     /// The message that is not whole yet.
     partial: Message,
     whole: VecDeque<Message>,
+    closer: Option<Arc<dyn Closer>>,
 }
 
 impl Decoder {
@@ -60,16 +63,30 @@ impl Decoder {
             limit,
             partial: Message::default(),
             whole: VecDeque::new(),
+            closer: None,
         }
+    }
+
+    /// Has all descriptors that come closed by this.
+    #[must_use]
+    pub fn closing_with(self, closer: Arc<dyn Closer>) -> Self {
+        Self {
+            closer: Some(closer),
+            ..self
+        }
+    }
+
+    fn passed(&self, fds: Vec<OwnedFd>) -> Vec<PassedFd> {
+        fds.into_iter().map(|fd| PassedFd::new(fd, self.closer.clone())).collect()
     }
 
     /// Takes the bytes of one receive and the descriptors that came with them.
     ///
-    /// The descriptors go to the message that the first of these bytes belongs to. `truncated`: the kernel dropped some of them.
+    /// The descriptors go to the message that the first of these bytes belongs to. `truncated`: some of them were dropped.
     ///
     /// # Errors
     /// [`TooLong`]; the connection is of no more use then. Memory never exceeds the limit by more than one piece.
-    pub fn feed(&mut self, bytes: &[u8], fds: Vec<OwnedFd>, truncated: bool) -> Result<(), TooLong> {
+    pub fn feed(&mut self, bytes: &[u8], fds: Vec<PassedFd>, truncated: bool) -> Result<(), TooLong> {
         if !fds.is_empty() || truncated {
             if self.is_idle() {
                 self.partial.fds = fds;
@@ -132,13 +149,13 @@ pub fn receive(socket: BorrowedFd<'_>, decoder: &mut Decoder, max_fds: usize) ->
     if piece.is_empty() {
         return Ok(Receipt { len: 0, credentials: None });
     }
-    let received = socket::recv_with(socket, piece, max_fds)?;
+    // Room for all that can come: what the kernel has to drop it closes before this call comes back, however long that takes.
+    let received = socket::recv_with(socket, piece, socket::MAX_DESCRIPTORS)?;
+    let truncated = received.control_truncated || received.fds.len() > max_fds;
+    let mut fds = decoder.passed(received.fds);
+    fds.truncate(max_fds);
     decoder
-        .feed(
-            piece.get(..received.len).unwrap_or_default(),
-            received.fds,
-            received.control_truncated,
-        )
+        .feed(piece.get(..received.len).unwrap_or_default(), fds, truncated)
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
     Ok(Receipt {
         len: received.len,
@@ -214,7 +231,7 @@ mod tests {
     use crate::sys::socket::pair;
     use std::os::fd::AsFd;
 
-    fn null() -> OwnedFd {
+    fn null() -> PassedFd {
         std::fs::File::open("/dev/null").unwrap().into()
     }
 

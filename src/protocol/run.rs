@@ -1,13 +1,12 @@
 //! `io.rootwrap.Run`, its descriptors, and what the caller asks for that `Explain` shares with it.
 
-use std::os::fd::OwnedFd;
-
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::error::Error;
 use super::fields::{Fields, base64_bytes, put_byte_strings, put_environment};
 use super::{MAX_ARGUMENTS, MAX_DESCRIPTORS};
+use crate::sys::passed::PassedFd;
 
 /// What a decision is about: the parameters that Run and Explain share.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -70,13 +69,13 @@ pub struct DescriptorIndexes {
 #[derive(Debug, Default)]
 pub struct RunDescriptors {
     /// Standard input; `None`: [`Run::stdin`], else /dev/null.
-    pub stdin: Option<OwnedFd>,
+    pub stdin: Option<PassedFd>,
     /// Standard output; `None`: captured.
-    pub stdout: Option<OwnedFd>,
+    pub stdout: Option<PassedFd>,
     /// Standard error; `None`: captured.
-    pub stderr: Option<OwnedFd>,
+    pub stderr: Option<PassedFd>,
     /// The directory to run in.
-    pub cwd: Option<OwnedFd>,
+    pub cwd: Option<PassedFd>,
 }
 
 /// Parameters of Run.
@@ -147,8 +146,8 @@ impl Run {
     /// # Errors
     /// [`Error::InvalidParameter`] for an index without a descriptor or used twice, [`Error::BadRequest`] for a descriptor that no
     /// parameter names. All descriptors are closed then.
-    pub fn claim(&self, fds: Vec<OwnedFd>) -> Result<RunDescriptors, Error> {
-        let mut rest: Vec<Option<OwnedFd>> = fds.into_iter().map(Some).collect();
+    pub fn claim(&self, fds: Vec<PassedFd>) -> Result<RunDescriptors, Error> {
+        let mut rest: Vec<Option<PassedFd>> = fds.into_iter().map(Some).collect();
         let mut take = |name: &str, index: Option<usize>| match index {
             None => Ok(None),
             Some(index) => match rest.get_mut(index).and_then(Option::take) {
@@ -330,7 +329,7 @@ mod tests {
         let fds = |n: usize| {
             (0..n)
                 .map(|_| std::fs::File::open("/dev/null").unwrap().into())
-                .collect::<Vec<OwnedFd>>()
+                .collect::<Vec<PassedFd>>()
         };
         let two = run(json!({"argv": ["x"], "stdoutFileDescriptor": 1, "stderrFileDescriptor": 0})).unwrap();
         let claimed = two.claim(fds(2)).unwrap();

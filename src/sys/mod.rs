@@ -9,7 +9,10 @@ pub mod async_fd;
 pub mod cgroup;
 #[cfg(feature = "daemon")]
 pub mod descriptors;
+#[cfg(feature = "daemon")]
+pub mod impatient;
 pub mod memfd;
+pub mod passed;
 pub mod peer;
 #[cfg(feature = "daemon")]
 pub mod pidfd;

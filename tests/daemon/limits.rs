@@ -1,8 +1,12 @@
 //! One caller cannot hurt another.
 
+use std::os::unix::net::UnixStream;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use serde_json::json;
 
-use crate::support::{ALICE, BOB, Daemon, Peer, as_user, error, text};
+use crate::support::{ALICE, BOB, Daemon, Peer, as_user, error, output, text};
 
 #[test]
 fn given_a_user_with_all_its_connections_then_the_next_is_told_busy_and_others_are_served() {
@@ -93,4 +97,54 @@ fn given_a_limit_that_is_hit_again_and_again_then_there_is_one_record() {
     daemon.journal().wait_for("limit-hit", 1);
     assert_eq!(daemon.journal().events("limit-hit").len(), 1);
     assert_eq!(error(&daemon.connect().run(&["echo"])), "");
+}
+
+/// Does something in threads of this user again and again, while something else is done.
+fn while_flooding<T>(uid: u32, flood: impl Fn() + Sync, act: impl FnOnce() -> T) -> T {
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                as_user(uid, || {
+                    while !over.load(Ordering::Relaxed) {
+                        flood();
+                    }
+                });
+            });
+        }
+        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(act));
+        over.store(true, Ordering::Relaxed);
+        done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+#[test]
+fn given_users_who_connect_without_end_then_others_are_answered() {
+    let daemon = Daemon::start();
+    let socket = daemon.socket();
+    // Some fail while the queue is full.
+    while_flooding(
+        ALICE,
+        || drop(UnixStream::connect(&socket)),
+        || {
+            for _ in 0..10 {
+                assert_eq!(output(&daemon.connect().run(&["echo", "hello"]), "stdout"), "hello\n");
+            }
+        },
+    );
+}
+
+#[test]
+fn given_a_user_who_sends_calls_without_end_then_the_service_stops_all_the_same() {
+    let mut daemon = Daemon::with_settings("drain_timeout = \"100ms\"");
+    let call = format!("{}\0", json!({"method": "io.rootwrap.GetStatus", "oneway": true})).repeat(1000);
+    let connection = Mutex::new(daemon.connect());
+    while_flooding(
+        ALICE,
+        || connection.lock().unwrap().send_bytes(call.as_bytes()),
+        || {
+            daemon.signal(rustix::process::Signal::TERM);
+            assert!(daemon.wait().success());
+        },
+    );
 }

@@ -18,4 +18,5 @@ mod journal_trouble;
 mod life;
 mod limits;
 mod policy_life;
+mod slow_descriptors;
 mod support;

@@ -109,7 +109,7 @@ fn a_pinned_executable_runs_by_its_contents_whatever_its_path_leads_to_now() {
         assert_eq!(output(launcher, &execution, &[&path, "hello"]).await, "hello\n");
         let (read, write) = rustix::pipe::pipe().unwrap();
         let descriptors = JobDescriptors {
-            stdout: Some(write),
+            stdout: Some(write.into()),
             ..JobDescriptors::default()
         };
         let job = job(&execution, &[&path, "hello"], descriptors);
@@ -142,7 +142,7 @@ fn nearly_two_mebibytes_of_arguments_arrive_byte_for_byte() {
         argv.extend(words.iter().map(String::as_str));
         let (read, write) = rustix::pipe::pipe().unwrap();
         let descriptors = JobDescriptors {
-            stdout: Some(write),
+            stdout: Some(write.into()),
             ..JobDescriptors::default()
         };
         let job = job(&nobody_with(0), &argv, descriptors);
@@ -188,7 +188,7 @@ fn an_inner_command_runs_as_its_own_filter_spells_it() {
         let open = |path: &str| Arc::new(open_executable(Path::new(path)).unwrap());
         let (read, write) = rustix::pipe::pipe().unwrap();
         let descriptors = JobDescriptors {
-            stdout: Some(write),
+            stdout: Some(write.into()),
             ..JobDescriptors::default()
         };
         let job = Job::new(&permit, open(outer[0]), Some(open(inner[0])), context(), descriptors).unwrap();

@@ -336,7 +336,7 @@ fn a_terminals_name_and_the_callers_loginuid_come_along_where_they_are_known() {
         };
         let (read, write) = rustix::pipe::pipe().unwrap();
         let descriptors = JobDescriptors {
-            stdout: Some(write),
+            stdout: Some(write.into()),
             ..JobDescriptors::default()
         };
         let job = job_with(&permit, &argv, context, descriptors);

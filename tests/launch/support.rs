@@ -336,9 +336,9 @@ pub async fn start_in(launcher: &Launcher, target: Target, execution: &Execution
     let (childs_stdin, stdin) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
     let (stdout, childs_stdout) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
     let descriptors = JobDescriptors {
-        stdin: Some(childs_stdin),
-        stderr: Some(childs_stdout.try_clone().unwrap()),
-        stdout: Some(childs_stdout),
+        stdin: Some(childs_stdin.into()),
+        stderr: Some(childs_stdout.try_clone().unwrap().into()),
+        stdout: Some(childs_stdout.into()),
         cwd: Some(fs::File::open("/usr").unwrap().into()),
     };
     let running = launcher.launch(job(execution, argv, descriptors), target, DEADLINE).await?;

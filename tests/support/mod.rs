@@ -1,7 +1,7 @@
 //! A service for the clients' tests: a listening socket and one connection, played by the test.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::thread::JoinHandle;
@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use rootwrap::protocol::framing::{Outgoing, receive};
 use rootwrap::protocol::run::{Run, RunReply, RunState};
 use rootwrap::protocol::{Call, Decoder, MESSAGE_SIZE, Message, Method, Reply};
+use rootwrap::sys::passed::PassedFd;
 use rootwrap::sys::{peer, socket};
 
 /// Listens; the first connection is handed to the test's closure, whose assertions count when the service is dropped.
@@ -88,7 +89,7 @@ impl Peer {
         }
     }
 
-    pub fn next_call(&mut self) -> Option<(Call, Vec<OwnedFd>)> {
+    pub fn next_call(&mut self) -> Option<(Call, Vec<PassedFd>)> {
         let message = self.message()?;
         Some((Call::parse(&message.bytes).unwrap(), message.fds))
     }
@@ -97,7 +98,7 @@ impl Peer {
         Method::parse(self.next_call().unwrap().0).unwrap()
     }
 
-    pub fn run(&mut self) -> (Run, Vec<OwnedFd>) {
+    pub fn run(&mut self) -> (Run, Vec<PassedFd>) {
         let (call, fds) = self.next_call().expect("a Run");
         match Method::parse(call).unwrap() {
             Method::Run(run) => (*run, fds),

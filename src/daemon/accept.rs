@@ -140,7 +140,7 @@ impl Shared {
                 if let Ok(bytes) = Reply::from(&error).encode() {
                     let _ = Outgoing::new(bytes, Vec::new(), None).send(connection.as_fd());
                 }
-                self.service.slow.close_connection(caller.uid(), connection, ());
+                self.service.slow.close_connection(caller.uid(), connection);
             }
         }
     }
@@ -171,7 +171,8 @@ impl Shared {
         let (slow, uid) = (service.slow.clone(), caller.uid());
         tokio::task::spawn_local(async move {
             let socket = session.serve().await;
-            slow.close_connection(uid, socket, slot);
+            slow.close_connection(uid, socket);
+            drop(slot);
         });
     }
 }

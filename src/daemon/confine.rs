@@ -88,6 +88,7 @@ const DENIED: &[libc::c_long] = &[
     libc::SYS_swapon,
     libc::SYS_swapoff,
     libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
     libc::SYS_fanotify_init,
     // Namespaces and identity.
     libc::SYS_setns,
@@ -157,6 +158,7 @@ const X32: libc::c_long = 0x4000_0000;
 fn filters() -> Result<[BpfProgram; 2]> {
     let mut denied: BTreeMap<i64, Vec<SeccompRule>> = DENIED.iter().chain(DENIED_HERE).map(|number| (*number, Vec::new())).collect();
     denied.insert(libc::SYS_clone, vec![no_thread()?]);
+    denied.insert(libc::SYS_socket, vec![no_usual_family()?]);
     #[cfg(target_arch = "x86_64")]
     {
         let natives: Vec<i64> = denied.keys().copied().collect();
@@ -174,6 +176,17 @@ fn no_thread() -> Result<SeccompRule> {
     Ok(SeccompRule::new(vec![condition])?)
 }
 
+/// Families of socket(2) that the journal, the service manager and look-ups of names may need.
+const FAMILIES: [libc::c_int; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+
+/// socket(2) of any other family: packets, the kernel's ciphers, and much that is seldom looked at.
+fn no_usual_family() -> Result<SeccompRule> {
+    let other_than =
+        |family: &libc::c_int| SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, family.unsigned_abs().into());
+    let conditions = FAMILIES.iter().map(other_than).collect::<Result<_, _>>()?;
+    Ok(SeccompRule::new(conditions)?)
+}
+
 fn compile(rules: BTreeMap<i64, Vec<SeccompRule>>, errno: i32) -> Result<BpfProgram> {
     let action = SeccompAction::Errno(errno.unsigned_abs());
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, action, std::env::consts::ARCH.try_into()?)?;
@@ -183,6 +196,7 @@ fn compile(rules: BTreeMap<i64, Vec<SeccompRule>>, errno: i32) -> Result<BpfProg
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::net::{AddressFamily, SocketType};
 
     #[test]
     fn the_filters_compile_for_this_machine() {
@@ -204,6 +218,14 @@ mod tests {
             assert!(std::process::Command::new("/bin/true").status().is_err());
             let error = nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNS).unwrap_err();
             assert_eq!(error, nix::errno::Errno::EPERM);
+            for (family, refused) in [
+                (AddressFamily::from_raw(38), true),
+                (AddressFamily::PACKET, true),
+                (AddressFamily::UNIX, false),
+            ] {
+                let socket = rustix::net::socket(family, SocketType::DGRAM, None);
+                assert_eq!(socket.err() == Some(rustix::io::Errno::PERM), refused, "{family:?}");
+            }
             // The raw call: the C library would have all threads of the test make it.
             assert_eq!(rustix::thread::set_thread_groups(&[]).unwrap_err(), rustix::io::Errno::PERM);
         })

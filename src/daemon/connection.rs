@@ -23,7 +23,7 @@ pub enum Ended {
     Closed,
     /// A message was begun and not finished in time.
     HalfMessage,
-    /// A reply was not taken in time.
+    /// A reply was not taken in time, or too many are not taken.
     Unread,
     /// A message is longer than the limit in bytes.
     TooLong(usize),
@@ -54,6 +54,8 @@ pub struct Connection {
     partial: usize,
     /// Bytes of whole messages that wait or are being answered; who takes messages says how many.
     pending: usize,
+    /// Bytes of the reply that is being sent.
+    sending: usize,
     account: Slot,
     limit: usize,
     slow: Slow,
@@ -77,6 +79,7 @@ impl Connection {
             timeout: settings.request_timeout,
             partial: 0,
             pending: 0,
+            sending: 0,
             account,
             limit,
             slow,
@@ -112,7 +115,7 @@ impl Connection {
 
     fn settle(&mut self) -> Result<(), Ended> {
         self.account
-            .set_bytes(self.partial.saturating_add(self.pending))
+            .set_bytes(self.partial.saturating_add(self.pending).saturating_add(self.sending))
             .map_err(Ended::OverQuota)
     }
 
@@ -207,8 +210,18 @@ impl Connection {
     ///
     /// # Errors
     /// [`Ended`].
-    pub async fn send(&mut self, reply: &Reply) -> Result<(), Ended> {
+    pub async fn send(&mut self, reply: Reply) -> Result<(), Ended> {
         let bytes = reply.encode().map_err(|error| Ended::Io(io::Error::other(error)))?;
+        drop(reply);
+        self.sending = bytes.len();
+        // Not "busy": what is replied to may have been done.
+        self.settle().map_err(|_| Ended::Unread)?;
+        let sent = self.send_all(bytes).await;
+        self.sending = 0;
+        self.settle().and(sent)
+    }
+
+    async fn send_all(&mut self, bytes: Vec<u8>) -> Result<(), Ended> {
         let mut outgoing = Outgoing::new(bytes, Vec::new(), None);
         let deadline = Instant::now() + self.timeout;
         loop {
@@ -238,7 +251,7 @@ impl Connection {
     /// # Errors
     /// [`Ended`].
     pub async fn send_error(&mut self, error: &Error) -> Result<(), Ended> {
-        self.send(&Reply::from(error)).await
+        self.send(Reply::from(error)).await
     }
 }
 

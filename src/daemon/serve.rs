@@ -227,7 +227,9 @@ impl Idle {
         self.schedule(life);
         let accepted = life.acceptor.accepted();
         let quota = &life.service.quota;
-        if accepted != self.accepted || quota.connections() > 0 || quota.commands() > 0 {
+        let slow = &life.service.slow;
+        // A process whose thread waits in the kernel for somebody does not end.
+        if accepted != self.accepted || quota.connections() > 0 || quota.commands() > 0 || !slow.is_idle() {
             self.accepted = accepted;
             self.since = Instant::now();
         }

@@ -118,7 +118,7 @@ impl Session {
     async fn answer_all(&mut self) -> Result<(), Ended> {
         while let Some(waiting) = self.next().await? {
             match waiting.what {
-                Incoming::Answered(reply) => self.connection.send(&reply).await?,
+                Incoming::Answered(reply) => self.connection.send(reply).await?,
                 Incoming::Refused { error, oneway, last } => {
                     if !oneway {
                         self.connection.send_error(&error).await?;
@@ -168,7 +168,7 @@ impl Session {
     async fn reply(&mut self, answer: Result<Reply, Error>, oneway: bool) -> Result<(), Ended> {
         match answer {
             _ if oneway => Ok(()),
-            Ok(reply) => self.connection.send(&reply).await,
+            Ok(reply) => self.connection.send(reply).await,
             Err(error) => self.connection.send_error(&error).await,
         }
     }
@@ -197,7 +197,7 @@ impl Session {
                 Meanwhile::Started(reply) => {
                     tell_started = false;
                     if let Some(reply) = reply {
-                        self.connection.send(&continuing(&reply)?).await?;
+                        self.connection.send(continuing(&reply)?).await?;
                     }
                 }
                 Meanwhile::Received(message) => {

@@ -87,14 +87,20 @@ impl Slow {
         Arc::new(UsersCloser { slow: self.clone(), uid })
     }
 
-    /// Closes a connection of this user, with whatever is queued in it; `held` is dropped when it is closed.
-    pub fn close_connection(&self, uid: u32, socket: OwnedFd, held: impl Send + 'static) {
+    /// Whether there is nothing to be done for anybody.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// Closes a connection of this user, with whatever is queued in it.
+    pub fn close_connection(&self, uid: u32, socket: OwnedFd) {
         // From here on nothing can be put into its queue.
         let shut = rustix::net::shutdown(&socket, rustix::net::Shutdown::Both);
         if shut.is_ok() && rustix::io::ioctl_fionread(&socket) == Ok(0) {
             return;
         }
-        self.close(uid, move || drop((socket, held)));
+        self.close(uid, move || drop(socket));
     }
 
     fn close(&self, uid: u32, close: impl FnOnce() + Send + 'static) {

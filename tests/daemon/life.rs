@@ -52,6 +52,30 @@ fn given_a_second_sigterm_then_the_wait_is_over() {
     assert!(daemon.wait().success());
 }
 
+fn launcher(daemon: &Daemon) -> rustix::process::Pid {
+    let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", daemon.pid())).unwrap();
+    let is_launcher = |pid: &&str| {
+        let exe = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+        // Its parked children run the same program; it is the one that was executed first.
+        exe.ends_with("rootwrap-launcher")
+    };
+    let launcher = children.split_whitespace().find(is_launcher).unwrap();
+    rustix::process::Pid::from_raw(launcher.parse().unwrap()).unwrap()
+}
+
+#[test]
+fn given_a_launcher_that_is_stopped_then_what_runs_can_be_ended_and_the_service_ends_all_the_same() {
+    let mut daemon = Daemon::start();
+    let mut running = daemon.connect();
+    let (id, _) = running.begin(&json!({"argv": ["sleep", "1000"]}));
+    rustix::process::kill_process(launcher(&daemon), Signal::STOP).unwrap();
+    let killed = daemon.connect().call("io.rootwrap.Signal", &json!({"id": id, "signal": 9}));
+    assert_eq!(error(&killed), "");
+    assert_eq!(running.reply().unwrap()["parameters"]["exitSignal"], 9);
+    daemon.signal(Signal::TERM);
+    assert!(daemon.wait().success());
+}
+
 #[test]
 fn given_a_launcher_that_is_killed_then_running_commands_end_by_themselves_and_the_service_fails() {
     let mut daemon = Daemon::start();
@@ -59,14 +83,8 @@ fn given_a_launcher_that_is_killed_then_running_commands_end_by_themselves_and_t
     let (id, _) = running.begin(&json!({"argv": ["sleep", "1000"]}));
     let mut idle = daemon.connect();
     assert_eq!(error(&idle.run(&["echo"])), "");
-    let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", daemon.pid())).unwrap();
-    let is_launcher = |pid: &&str| {
-        let exe = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
-        // Its parked children run the same program; it is the one that was executed first.
-        exe.ends_with("rootwrap-launcher")
-    };
-    let launcher: i32 = children.split_whitespace().find(is_launcher).unwrap().parse().unwrap();
-    rustix::process::kill_process(rustix::process::Pid::from_raw(launcher).unwrap(), Signal::KILL).unwrap();
+    let launcher = launcher(&daemon);
+    rustix::process::kill_process(launcher, Signal::KILL).unwrap();
     assert_eq!(idle.reply(), None);
     running.send(&json!({"method": "io.rootwrap.Signal", "parameters": {"id": id, "signal": 15}, "oneway": true}));
     assert_eq!(running.reply().unwrap()["parameters"]["exitSignal"], 15);

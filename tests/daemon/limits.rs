@@ -148,3 +148,23 @@ fn given_a_user_who_sends_calls_without_end_then_the_service_stops_all_the_same(
         },
     );
 }
+
+#[test]
+fn given_a_user_who_leaves_many_large_replies_unread_then_what_the_service_holds_for_it_is_bounded() {
+    let daemon = Daemon::with_settings("request_timeout = \"1min\"");
+    let socket = daemon.socket();
+    let call = json!({"method": "io.rootwrap.Run", "parameters": {"argv": ["head", "-c", "1000000", "/dev/zero"]}});
+    // 1.3 MB each, of which the socket takes a fraction; 64 MiB is what one user may have held.
+    let unread: Vec<_> = (0..70)
+        .map(|_| {
+            as_user(ALICE, || {
+                let mut peer = Peer::connect(&socket);
+                peer.send(&call);
+                peer
+            })
+        })
+        .collect();
+    let bad = daemon.journal().wait_for("bad-request", 1);
+    assert_eq!(text(&bad[0], "ROOTWRAP_REASON"), "reply-unread");
+    drop(unread);
+}

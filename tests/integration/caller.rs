@@ -21,6 +21,24 @@ capabilities = ["net_admin"]
 
 const AGENT_UNIT: &str = "[Service]\nType=oneshot\nExecStart=/usr/bin/rootwrap ip link set v0 up\n";
 
+const CGROUP: &str = r#"
+[callers]
+users = ["alice"]
+
+[[filter]]
+name = "as-callers"
+command = "cat"
+args = ["/proc/self/cgroup"]
+capabilities = []
+placement = "caller"
+
+[[filter]]
+name = "as-services"
+command = "head"
+args = ["/proc/self/cgroup"]
+capabilities = []
+"#;
+
 const INIT_ONLY: &str = r#"
 [[filter]]
 name = "by-unit"
@@ -55,6 +73,37 @@ fn given_a_rule_for_a_unit_then_the_system_unit_is_served_and_a_users_own_unit_o
     };
     assert_eq!(denied.ours("CALLER_UNIT"), format!("user@{uid}.service"));
     assert_eq!(denied.ours("CALLER_UID"), uid);
+}
+
+/// What a child says on the connection of a process of agent.service that has ended.
+fn survivor(machine: &Machine, argv: &str) -> Value {
+    let unit = [
+        "systemd-run",
+        "--quiet",
+        "--pipe",
+        "--wait",
+        "--collect",
+        "--unit=agent.service",
+        "--uid=alice",
+    ];
+    let rest = ["-p", "KillMode=process", "/srv/tests/peer", "survive", "Run", argv];
+    let said = machine.root(unit.into_iter().chain(rest)).ok();
+    serde_json::from_str(said.lines().last().expect("a reply")).expect("JSON")
+}
+
+#[test]
+fn given_a_connection_that_outlives_its_process_then_rules_for_its_user_serve_it_and_rules_for_its_unit_do_not() {
+    let machine = machine_with_links();
+    machine.write("/etc/rootwrap/filters.d/60-agent.toml", AGENT_ONLY);
+    machine.filters(&LINKS.replace("link-up", "link-down").replace("\"up\"", "\"down\""));
+    let of_the_unit = survivor(&machine, r#"{"argv": ["ip", "link", "set", "v0", "up"]}"#);
+    assert_eq!(of_the_unit["error"], "io.rootwrap.NotPermitted", "{of_the_unit}");
+    let of_the_user = survivor(&machine, r#"{"argv": ["ip", "link", "set", "v0", "down"]}"#);
+    assert_eq!(of_the_user["parameters"]["exitCode"], 0, "{of_the_user}");
+    let [denied] = &machine.decided("denied")[..] else {
+        panic!("one is refused")
+    };
+    assert_eq!(denied.ours("CALLER_UNIT"), "agent.service", "the record says who had connected");
 }
 
 #[test]
@@ -120,4 +169,29 @@ fn given_a_caller_of_a_foreign_pid_namespace_then_rules_for_its_uid_serve_it_and
     };
     assert_eq!(allowed.ours("CALLER_UID"), "0");
     assert_eq!(allowed.ours("CALLER_PID"), "0", "a process that the service cannot name");
+}
+
+#[test]
+fn given_a_filter_for_the_callers_cgroup_then_the_command_is_in_the_callers_unit_and_else_in_the_services() {
+    let machine = Machine::boot();
+    machine.filters(CGROUP);
+    let ask = |command: &str| {
+        let unit = [
+            "systemd-run",
+            "--quiet",
+            "--pipe",
+            "--wait",
+            "--collect",
+            "--unit=agent",
+            "--uid=alice",
+        ];
+        let shown = machine
+            .root(unit.into_iter().chain(["rootwrap", command, "/proc/self/cgroup"]))
+            .ok();
+        let cgroup = shown.lines().find_map(|line| line.strip_prefix("0::"));
+        cgroup.expect("version 2").to_owned()
+    };
+    assert_eq!(ask("cat"), "/system.slice/agent.service");
+    let own = ask("head");
+    assert!(own.starts_with("/system.slice/rootwrap.service/jobs/"), "{own}");
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rootwrap::config::trusted::open_executable;
@@ -215,6 +216,46 @@ fn a_frozen_caller_gets_a_definite_answer_and_nothing_runs_after_the_thaw() {
         callers.set("cgroup.freeze", "0");
         eventually_in_runtime(|| callers.processes().is_empty()).await;
         assert!(!marker.exists());
+    });
+}
+
+#[test]
+fn a_caller_that_kills_its_cgroup_at_any_moment_gets_definite_answers_and_nothing_runs_twice() {
+    with_launcher(1, async |launcher, _| {
+        let callers = TestCgroup::new();
+        let directory = TrustedDirectory::new();
+        let over = Arc::new(AtomicBool::new(false));
+        let killer = std::thread::spawn({
+            let (over, kill) = (over.clone(), callers.0.join("cgroup.kill"));
+            move || {
+                while !over.load(Ordering::Relaxed) {
+                    fs::write(&kill, "1").unwrap();
+                    std::thread::yield_now();
+                }
+            }
+        });
+        for number in 0..200 {
+            let marker = directory.0.join(number.to_string());
+            let script = format!("echo ran >> {}", marker.display());
+            let job = quiet(&root_with(0), &["/bin/sh", "-c", &script]);
+            let answer = launcher.launch(job, Target::Cgroup(callers.descriptor()), DEADLINE).await;
+            let may_have_run = match answer {
+                Ok(mut running) => {
+                    running.wait().await;
+                    true
+                }
+                Err(LaunchError::OutcomeUnknown) => true,
+                Err(LaunchError::Fork { errno: libc::ECHILD }) => false,
+                Err(other) => panic!("{other:?}"),
+            };
+            let runs = fs::read_to_string(&marker).unwrap_or_default().lines().count();
+            assert!(
+                runs <= usize::from(may_have_run),
+                "{runs} runs, answered that it may have run: {may_have_run}"
+            );
+        }
+        over.store(true, Ordering::Relaxed);
+        killer.join().unwrap();
     });
 }
 

@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 
 use serde_json::{Value, json};
 
-use crate::support::{ALICE, Daemon, Peer, as_member, as_user, error, text};
+use crate::support::{ALICE, BOB, Daemon, Peer, as_member, as_user, error, text};
 
 #[test]
 fn given_the_running_service_then_it_holds_cap_kill_only_and_cannot_be_looked_into() {
@@ -165,4 +165,45 @@ fn given_get_status_then_root_sees_all_users_and_others_themselves() {
     let roots = daemon.connect().call("io.rootwrap.GetStatus", &json!({}));
     assert_eq!(uids(&roots), [0, u64::from(ALICE)]);
     assert_eq!(roots["parameters"]["policyHash"].as_str().unwrap().len(), 64);
+}
+
+#[test]
+fn given_a_connection_as_standard_output_then_what_the_command_writes_on_it_is_not_taken_for_the_callers() {
+    let daemon = Daemon::start();
+    let socket = daemon.socket();
+    let run = json!({"method": "io.rootwrap.Run", "parameters": {"argv": ["echo", "{}"], "stdoutFileDescriptor": 0}});
+    let refused = as_user(ALICE, || {
+        let mut peer = Peer::connect(&socket);
+        let own = peer.stream().try_clone().unwrap();
+        peer.send_with(&run, &[own.as_fd()]);
+        drop(own);
+        peer.reply()
+    });
+    let refused = refused.expect("a reply");
+    // The command may have ended, and been replied to, before its words are read.
+    assert!(
+        error(&refused) == "NotPermitted" || refused["parameters"]["exitCode"] == 0,
+        "{refused}"
+    );
+    let denied = daemon.journal().wait_for("denied", 1);
+    assert_eq!(text(&denied[0], "ROOTWRAP_REASON"), "credentials");
+}
+
+#[test]
+fn given_a_caller_whose_socket_has_a_telling_name_then_it_is_still_who_it_is() {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
+    let daemon = Daemon::start();
+    let server = SocketAddrUnix::new(daemon.socket()).unwrap();
+    for name in [&b"uid=0;pid=1\n"[..], b"\nROOTWRAP_CALLER_UID=0\n"] {
+        as_user(BOB, || {
+            let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
+            rustix::net::bind(&socket, &SocketAddrUnix::new_abstract_name(name).unwrap()).unwrap();
+            rustix::net::connect(&socket, &server).unwrap();
+            let mut peer = Peer::on(socket.into());
+            assert_eq!(error(&peer.run(&["echo"])), "NotPermitted");
+        });
+    }
+    for denied in daemon.journal().wait_for("denied", 2) {
+        assert_eq!(text(&denied, "ROOTWRAP_CALLER_UID"), BOB.to_string());
+    }
 }

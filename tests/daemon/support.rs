@@ -392,7 +392,10 @@ pub struct Peer {
 
 impl Peer {
     pub fn connect(path: &Path) -> Self {
-        let stream = UnixStream::connect(path).expect("connect");
+        Self::on(UnixStream::connect(path).expect("connect"))
+    }
+
+    pub fn on(stream: UnixStream) -> Self {
         stream.set_read_timeout(Some(PATIENCE)).expect("timeout");
         stream.set_write_timeout(Some(PATIENCE)).expect("timeout");
         Self {

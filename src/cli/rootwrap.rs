@@ -55,9 +55,32 @@ pub struct Arguments {
     /// List the filters that you may use.
     #[arg(short, long, conflicts_with_all = ["chdir", "env", "profile", "filter", "timeout", "command"])]
     pub list: bool,
+    /// A call that the quick client has begun: `--resume=FD:[ID] -- COMMAND...`. For that program only, so it is no option for people.
+    #[arg(skip)]
+    pub resume: Option<Begun>,
     /// The command and its arguments.
     #[arg(required_unless_present = "list", trailing_var_arg = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
+}
+
+/// A call that was begun by the quick client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Begun {
+    /// The connection's descriptor.
+    pub socket: i32,
+    /// The command's id, once it has been started.
+    pub id: Option<String>,
+}
+
+/// Reads `--resume=FD:[ID]` and the `--` behind it.
+fn begun(line: &[OsString]) -> Option<Begun> {
+    let [_, first, dashes, ..] = line else { return None };
+    let (socket, id) = first.to_str()?.strip_prefix("--resume=")?.split_once(':')?;
+    let begun = Begun {
+        socket: socket.parse().ok()?,
+        id: (!id.is_empty()).then(|| id.to_owned()),
+    };
+    (dashes == "--").then_some(begun)
 }
 
 /// One `--env`.
@@ -127,6 +150,13 @@ impl Arguments {
                 ..Self::default()
             });
         }
+        if let Some(begun) = begun(&line) {
+            return Ok(Self {
+                command: line.split_off(3),
+                resume: Some(begun),
+                ..Self::default()
+            });
+        }
         // Messages begin with this name, whatever the caller of execve(2) called the program.
         let rest = line.into_iter().skip(1);
         Self::try_parse_from(std::iter::once(OsString::from("rootwrap")).chain(rest))
@@ -180,6 +210,27 @@ mod tests {
             assert!(read(line).is_err(), "{line:?}");
         }
         assert!(Arguments::read([]).is_err());
+    }
+
+    #[test]
+    fn given_what_the_quick_client_has_begun_then_its_connection_and_command_are_taken_over() {
+        let resumed = read(&["--resume=5:ab", "--", "ip", "-x"]).unwrap();
+        let id = Some("ab".to_owned());
+        assert_eq!(
+            (resumed.resume, resumed.command),
+            (Some(Begun { socket: 5, id }), vec!["ip".into(), "-x".into()])
+        );
+        assert_eq!(
+            read(&["--resume=5:", "--", "ip"]).unwrap().resume,
+            Some(Begun { socket: 5, id: None })
+        );
+        for line in [
+            &["--resume=5", "--", "ip"][..],
+            &["--resume=x:", "--", "ip"],
+            &["--resume=5:", "ip"],
+        ] {
+            assert!(read(line).is_err(), "{line:?}");
+        }
     }
 
     #[test]

@@ -17,7 +17,8 @@ use std::process::ExitCode;
 use super::request::{Input, Request, Sink};
 use super::{Client, Server};
 use crate::cli::rootwrap::{Arguments, Variable};
-use crate::protocol::run::{Run, Wanted};
+use crate::protocol::run::{Run, Wanted, is_terminal_kind};
+use crate::sys::descriptors::inherited;
 use report::Failure;
 use session::Ended;
 
@@ -51,12 +52,22 @@ fn server(arguments: &Arguments) -> Server {
 }
 
 fn run(arguments: &Arguments) -> Result<u8, Failure> {
+    // Before anything is opened: the descriptor's number must still mean what it meant at start.
+    let begun = match &arguments.resume {
+        None => None,
+        Some(begun) => Some(
+            inherited(begun.socket).map_err(|error| Failure::trouble(format!("cannot go on with descriptor {}: {error}", begun.socket)))?,
+        ),
+    };
     let request = request(arguments)?;
     let explain = report::explain_line(arguments, &request.run.wanted);
-    let ended = request
-        .prepare(true)
-        .and_then(|prepared| session::run(&server(arguments), prepared))
-        .map_err(|error| report::failure(&error, &explain, arguments))?;
+    let ended = match begun {
+        Some(socket) => session::resume(socket, arguments.resume.as_ref().and_then(|begun| begun.id.clone())),
+        None => request
+            .prepare(true)
+            .and_then(|prepared| session::run(&server(arguments), prepared)),
+    };
+    let ended = ended.map_err(|error| report::failure(&error, &explain, arguments))?;
     match ended {
         Ended::Exited(code) => Ok(code),
         Ended::Signaled(signal) => {
@@ -74,7 +85,7 @@ fn request(arguments: &Arguments) -> Result<Request, Failure> {
         run: Run {
             wanted: Wanted {
                 argv,
-                environment: environment(&arguments.env),
+                environment: with_terminal(environment(&arguments.env)),
                 profile: arguments.profile.clone(),
                 filter: arguments.filter.clone(),
             },
@@ -98,6 +109,16 @@ pub(crate) fn environment(variables: &[Variable]) -> Vec<(Vec<u8>, Vec<u8>)> {
         if let Some(value) = variable.value.clone().or_else(|| std::env::var_os(&variable.name)) {
             environment.push((name, value.into_vec()));
         }
+    }
+    environment
+}
+
+/// Where standard input is a terminal the service passes on what kind it is, whatever the filter says.
+fn with_terminal(mut environment: Vec<(Vec<u8>, Vec<u8>)>) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let kind = std::env::var_os("TERM").map(OsStringExt::into_vec);
+    let kind = kind.filter(|kind| is_terminal_kind(kind) && rustix::termios::isatty(io::stdin()));
+    if let (Some(kind), false) = (kind, environment.iter().any(|(name, _)| name == b"TERM")) {
+        environment.push((b"TERM".to_vec(), kind));
     }
     environment
 }

@@ -1,7 +1,7 @@
 //! What comes with a command's standard input: the name of its terminal.
 
 use super::descriptors;
-use crate::protocol::run::{Run, RunDescriptors};
+use crate::protocol::run::{Run, RunDescriptors, is_terminal_kind};
 
 /// TERM goes to commands that have a terminal, whatever the filter says; it is taken out of the variables where it looks like the name
 /// of one (terminfo(5)): letters, digits, `+`, `-`, `.` and `_`.
@@ -9,13 +9,10 @@ pub fn take_term(run: &mut Run, fds: &RunDescriptors) -> Option<Vec<u8>> {
     if !fds.stdin.as_ref().is_some_and(descriptors::is_terminal) {
         return None;
     }
-    let is_name = |value: &[u8]| {
-        (1..=64).contains(&value.len())
-            && value.iter().all(|b| b.is_ascii_alphanumeric() || b"+-._".contains(b))
-            && !value.starts_with(b".")
-    };
     let environment = &mut run.wanted.environment;
-    let at = environment.iter().position(|(name, value)| name == b"TERM" && is_name(value))?;
+    let at = environment
+        .iter()
+        .position(|(name, value)| name == b"TERM" && is_terminal_kind(value))?;
     Some(environment.remove(at).1)
 }
 

@@ -263,6 +263,13 @@ impl RunReply {
     }
 }
 
+/// Whether a value of TERM looks like the name of a terminal, terminfo(5): letters, digits, `+`, `-`, `.` and `_`, up to 64. Such a one
+/// goes to a command that has a terminal as its standard input, whatever the filter says.
+#[must_use]
+pub fn is_terminal_kind(value: &[u8]) -> bool {
+    (1..=64).contains(&value.len()) && value.iter().all(|b| b.is_ascii_alphanumeric() || b"+-._".contains(b)) && !value.starts_with(b".")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

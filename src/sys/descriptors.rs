@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// First descriptor that is none of standard input, output and error.
 const FIRST: RawFd = 3;
@@ -48,4 +48,21 @@ impl Drop for AbortOnUnwind {
     fn drop(&mut self) {
         std::process::abort();
     }
+}
+
+/// Takes a descriptor that this program was started with, close-on-exec from now on. To be called once for each number, before anything
+/// of its own could have got that number.
+///
+/// # Errors
+/// EBADF where it is not open, EINVAL for standard input, output and error.
+pub fn inherited(number: RawFd) -> io::Result<OwnedFd> {
+    if number <= libc::STDERR_FILENO {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    // SAFETY: a number and a flag; fcntl(2) answers EBADF where it is not open.
+    if unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: it is open, as fcntl has said, and was so at start: the caller promises that nothing of this program owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }

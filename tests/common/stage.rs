@@ -53,7 +53,7 @@ fn install(image: &Path) {
 /// Changes with everything that is installed.
 fn fingerprint() -> String {
     let mut hasher = DefaultHasher::new();
-    for program in ["rootwrap", "rootwrapctl", "rootwrapd", "rootwrap-launcher"] {
+    for program in ["rootwrap", "rootwrap-quick", "rootwrapctl", "rootwrapd", "rootwrap-launcher"] {
         hash_file(&build().join(program), &mut hasher);
     }
     for directory in ["systemd", "filters", "packaging"] {

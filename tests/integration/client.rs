@@ -121,3 +121,53 @@ fn given_fifty_callers_at_once_then_each_command_has_its_three_descriptors_and_n
     let expected: Vec<&str> = ["0", "1", "2", "3"].iter().flat_map(|number| [*number; 50]).collect();
     assert_eq!(numbers, expected, "{lists}");
 }
+
+/// What is installed as `rootwrap` is the quick client, which does plain calls itself and becomes the full one for all others.
+#[test]
+fn given_any_call_then_the_quick_client_does_as_the_full_one() {
+    let machine = Machine::boot();
+    machine.filters(
+        r#"
+[callers]
+users = ["alice"]
+[[filter]]
+name = "sh"
+command = "sh"
+args = ["-c", { regex = '(?s).*', dash = true }, { repeat = { regex = '(?s).*', dash = true }, min = 0 }]
+capabilities = []
+"#,
+    );
+    let calls = [
+        "CLIENT sh -c 'exit 0'",
+        "CLIENT sh -c 'exit 255' </dev/null",
+        "CLIENT sh -c 'echo out; echo err >&2; exit 7' x",
+        "echo in | CLIENT sh -c 'cat; readlink /proc/self/fd/0 | cut -c1-4'",
+        "CLIENT sh -c 'readlink /proc/self/fd/0' </dev/null",
+        "CLIENT sh -c 'for a; do echo \"<$a>\"; done' x \"a 'b' c\" '' '{\"exitCode\":3}' 'ü' $(printf 'x%.0s' $(seq 5000))",
+        "CLIENT sh -c 'for a; do echo \"<$a>\"; done' $(seq 1000)",
+        "CLIENT sh -c 'kill -TERM $$'; echo $?",
+        "CLIENT sh -c 'echo $#' x <&- ",
+        "CLIENT sh -c 'exit 0' >&-",
+        "CLIENT ls /; CLIENT --bogus sh; CLIENT -- sh -c 'exit 4'; CLIENT",
+        "CLIENT --timeout 1ms sh -c 'sleep 60'",
+        "ROOTWRAP_SOCKET=/nonexistent CLIENT sh -c 'exit 0'",
+        "unshare -Ur CLIENT sh -c 'id -u'",
+    ];
+    for call in calls {
+        let [quick, full] = ["rootwrap", "/usr/libexec/rootwrap/rootwrap-client"].map(|client| {
+            let script = call.replace("CLIENT", client);
+            let output = machine.command("alice", ["bash", "-c", script.as_str()]).output().expect("bash");
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            (output.status.code(), text(&output.stdout), text(&output.stderr))
+        });
+        assert_eq!(quick, full, "{call}");
+    }
+    let sizes = machine
+        .root(["stat", "-c", "%s", "/usr/bin/rootwrap", "/usr/libexec/rootwrap/rootwrap-client"])
+        .ok();
+    let sizes: Vec<u64> = sizes.lines().map(|size| size.parse().expect("a size")).collect();
+    assert!(
+        sizes[0] < 65_536 && sizes[0] < sizes[1],
+        "the quick client is not what is installed: {sizes:?}"
+    );
+}

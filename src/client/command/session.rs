@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
@@ -44,25 +44,37 @@ struct Session<'p> {
 pub fn run(server: &Server, prepared: Prepared) -> Result<Ended, Error> {
     // Until here and while the service's queue is full, signals do what they always do.
     let socket = server.connect()?;
-    let signals = Signals::take().map_err(|errno| Error::Unsendable(format!("cannot receive signals: {errno}")))?;
-    rustix::io::ioctl_fionbio(&socket, true).map_err(|errno| Error::Broken(errno.into()))?;
     let Prepared { call, fds } = prepared;
-    let mut session = Session {
-        connection: Connection::over(socket),
-        signals,
-        outgoing: VecDeque::from([outgoing(&call, &fds)?]),
-        id: None,
-        early: Vec::new(),
-        give_up: None,
-    };
-    loop {
-        if let Some(ended) = session.step()? {
-            return Ok(ended);
-        }
-    }
+    Session::new(socket, None, VecDeque::from([outgoing(&call, &fds)?]))?.run()
 }
 
-impl Session<'_> {
+/// Stays with a call that was sent on this connection until the command has ended. `id`: the command's, where it has been started.
+pub fn resume(socket: OwnedFd, id: Option<String>) -> Result<Ended, Error> {
+    Session::new(socket, id, VecDeque::new())?.run()
+}
+
+impl<'p> Session<'p> {
+    fn new(socket: OwnedFd, id: Option<String>, outgoing: VecDeque<Outgoing<'p>>) -> Result<Self, Error> {
+        let signals = Signals::take().map_err(|errno| Error::Unsendable(format!("cannot receive signals: {errno}")))?;
+        rustix::io::ioctl_fionbio(&socket, true).map_err(|errno| Error::Broken(errno.into()))?;
+        Ok(Self {
+            connection: Connection::over(socket),
+            signals,
+            outgoing,
+            id,
+            early: Vec::new(),
+            give_up: None,
+        })
+    }
+
+    fn run(mut self) -> Result<Ended, Error> {
+        loop {
+            if let Some(ended) = self.step()? {
+                return Ok(ended);
+            }
+        }
+    }
+
     /// Waits for something to do and does it.
     fn step(&mut self) -> Result<Option<Ended>, Error> {
         let (readable, writable, signalled) = self.wait().map_err(Error::Broken)?;

@@ -73,26 +73,31 @@ impl Supervised {
             ..
         } = *self;
         drop(listed);
-        let reply = match end {
+        // The caller may be gone: nobody takes the reply then.
+        match end {
             End::Left => {
                 tracing::info!(
                     "request {} runs on, its end is not recorded: the service stops",
                     record.command.request_id
                 );
-                Err(Error::OutcomeUnknown {
+                let _ = done.send(Err(Error::OutcomeUnknown {
                     message: "the service stops; the command runs on".into(),
-                })
+                }));
             }
             End::Exited(exit, reason) => {
-                record.exited(service, ended(pid, exit, reason));
-                reply(&record, pid, exit, reason, timeout, captures).await
+                let ended = ended(pid, exit, reason);
+                // Collecting output may take time, and the record does not wait for it. Otherwise the caller does not wait for the record.
+                let collects = captures.stdout.is_some() || captures.stderr.is_some();
+                if collects {
+                    record.exited(service, ended);
+                }
+                let _ = done.send(reply(&record, pid, exit, reason, timeout, captures).await);
+                if !collects {
+                    tokio::task::yield_now().await;
+                    record.exited(service, ended);
+                }
+                running.clean_up().await;
             }
-        };
-        let left = matches!(reply, Err(Error::OutcomeUnknown { .. }));
-        // The caller may be gone.
-        let _ = done.send(reply);
-        if !left {
-            running.clean_up().await;
         }
         drop(slots);
     }

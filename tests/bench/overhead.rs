@@ -52,11 +52,12 @@ fn compare(rounds: usize, client: &str, other: Option<&str>) -> Result<(), Failu
     if let Some(many) = &mut many {
         variants.push(variant("warm client, second service", || through(many)));
     }
-    let order = variants.len();
+    let mut order: Vec<usize> = (0..variants.len()).collect();
+    let mut random = 0x9e37_79b9_7f4a_7c15;
     for round in 0..WARM_UP + rounds {
-        // Each round begins elsewhere: no variant always runs after the same other one.
-        for step in 0..order {
-            let variant = &mut variants[(round + step) % order];
+        shuffle(&mut order, &mut random);
+        for index in &order {
+            let variant = &mut variants[*index];
             std::thread::sleep(PAUSE);
             let start = Instant::now();
             (variant.run)()?;
@@ -67,6 +68,17 @@ fn compare(rounds: usize, client: &str, other: Option<&str>) -> Result<(), Failu
     }
     report(&mut variants);
     Ok(())
+}
+
+/// No variant always runs after the same other one. The order is the same in every run.
+fn shuffle(order: &mut [usize], random: &mut u64) {
+    for last in (1..order.len()).rev() {
+        // Xorshift, Marsaglia 2003.
+        *random ^= *random << 13;
+        *random ^= *random >> 7;
+        *random ^= *random << 17;
+        order.swap(last, usize::try_from(*random % (last as u64 + 1)).unwrap_or(0));
+    }
 }
 
 fn variant<'a>(name: &'static str, run: impl FnMut() -> Result<(), Failure> + 'a) -> Variant<'a> {

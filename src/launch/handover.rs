@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::job::Message;
 use super::pool::LaunchError;
 use super::watch::{self, Process};
-use super::wire::{self, MAX_REPORT, PREFIX, Report};
+use super::wire::{self, MAX_REPORT, Report};
 use super::{ProbeAnswer, Running};
 use crate::sys::async_fd::AsyncOwnedFd;
 use crate::sys::cgroup::Cgroup;
@@ -139,12 +139,9 @@ impl Child {
         let descriptors: Vec<_> = job.descriptors.iter().map(AsFd::as_fd).collect();
         let mut sent = 0;
         while let Some(rest) = job.bytes.get(sent..).filter(|rest| !rest.is_empty()) {
-            // The length alone takes the descriptors along: the child receives both with one call.
-            let (part, with) = match rest.split_at_checked(PREFIX) {
-                Some((length, _)) if sent == 0 => (length, descriptors.as_slice()),
-                _ => (rest, Default::default()),
-            };
-            let send = |socket: &OwnedFd| send_with(socket.as_fd(), part, with, None);
+            // The child takes the length first, and gets all descriptors with it: they come with the first byte.
+            let with = if sent == 0 { descriptors.as_slice() } else { Default::default() };
+            let send = |socket: &OwnedFd| send_with(socket.as_fd(), rest, with, None);
             sent += match send(self.socket.get_ref()) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.socket.async_io(Interest::WRITABLE, send).await?,
                 other => other?,

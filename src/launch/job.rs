@@ -251,6 +251,7 @@ pub enum Step {
     Session,
     Keyring,
     Signals,
+    Defaults,
     Receive,
     Descriptors,
     Umask,

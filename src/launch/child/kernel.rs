@@ -57,9 +57,8 @@ impl Privileged for Kernel<'_> {
         Ok(())
     }
 
-    fn set_scheduling(&mut self, nice: i32) -> io::Result<()> {
+    fn reset_scheduling(&mut self) -> io::Result<()> {
         process::set_default_scheduler()?;
-        rustix::process::setpriority_process(None, nice)?;
         process::set_default_io_priority()?;
         process::set_default_memory_policy()?;
         let mut all = rustix::thread::CpuSet::new();
@@ -69,12 +68,20 @@ impl Privileged for Kernel<'_> {
         process::set_default_personality()
     }
 
+    fn set_nice(&mut self, nice: i32) -> io::Result<()> {
+        Ok(rustix::process::setpriority_process(None, nice)?)
+    }
+
     fn set_oom_score(&mut self, score: i32) -> io::Result<()> {
         procfs::set_oom_score(score)
     }
 
-    fn set_limits(&mut self, nofile: Option<u64>) -> io::Result<()> {
-        limits::set(&self.host, nofile)
+    fn reset_limits(&mut self) -> io::Result<()> {
+        limits::reset(&self.host)
+    }
+
+    fn set_nofile(&mut self, limit: u64) -> io::Result<()> {
+        limits::set_nofile(limit)
     }
 
     fn check_digest(&mut self, executable: BorrowedFd<'_>, expected: &[u8; 32]) -> io::Result<()> {

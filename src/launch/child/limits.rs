@@ -13,8 +13,8 @@ use crate::launch::launcher::Host;
 
 const UNLIMITED: Option<u64> = None;
 
-/// Sets all limits.
-pub(super) fn set(host: &Host, nofile: Option<u64>) -> io::Result<()> {
+/// Sets all limits to their defaults.
+pub(super) fn reset(host: &Host) -> io::Result<()> {
     for (resource, soft, hard) in defaults(host) {
         let wanted = Rlimit {
             current: soft,
@@ -25,14 +25,16 @@ pub(super) fn set(host: &Host, nofile: Option<u64>) -> io::Result<()> {
             other => other?,
         }
     }
-    if let Some(nofile) = nofile {
-        let demanded = Rlimit {
-            current: Some(nofile),
-            maximum: Some(nofile),
-        };
-        setrlimit(Resource::Nofile, demanded)?;
-    }
     Ok(())
+}
+
+/// Sets both limits of open descriptors.
+pub(super) fn set_nofile(limit: u64) -> io::Result<()> {
+    let demanded = Rlimit {
+        current: Some(limit),
+        maximum: Some(limit),
+    };
+    Ok(setrlimit(Resource::Nofile, demanded)?)
 }
 
 fn defaults(host: &Host) -> [(Resource, Option<u64>, Option<u64>); 16] {

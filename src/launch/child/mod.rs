@@ -34,6 +34,7 @@ pub(super) fn main(socket: OwnedFd, host: Host) -> Infallible {
     let status = socket.as_fd();
     let mut kernel = Kernel { status, host };
     let ready = open_null().and_then(|()| steps::detach(&mut kernel));
+    steps::rehearse();
     let outcome = ready.and_then(|()| receive(status)).and_then(|job| match job {
         None => Ok(()),
         Some((WireJob::Command(job), descriptors)) => Err(steps::become_command(&mut kernel, &job, &descriptors)),

@@ -16,12 +16,16 @@ pub(super) trait Privileged {
     fn place_descriptors(&mut self, stdio: [Option<BorrowedFd<'_>>; 3]) -> io::Result<()>;
     /// umask(2).
     fn set_umask(&mut self, umask: u32) -> io::Result<()>;
-    /// Nice value, SCHED_OTHER, I/O priority, memory policy, all CPUs, timer slack, execution domain.
-    fn set_scheduling(&mut self, nice: i32) -> io::Result<()>;
+    /// SCHED_OTHER, I/O priority, memory policy, all CPUs, timer slack, execution domain.
+    fn reset_scheduling(&mut self) -> io::Result<()>;
+    /// setpriority(2).
+    fn set_nice(&mut self, nice: i32) -> io::Result<()>;
     /// /proc/self/oom_score_adj.
     fn set_oom_score(&mut self, score: i32) -> io::Result<()>;
-    /// All limits of setrlimit(2).
-    fn set_limits(&mut self, nofile: Option<u64>) -> io::Result<()>;
+    /// All limits of setrlimit(2) as of a fresh login.
+    fn reset_limits(&mut self) -> io::Result<()>;
+    /// RLIMIT_NOFILE, both limits.
+    fn set_nofile(&mut self, limit: u64) -> io::Result<()>;
     /// EKEYREJECTED where the contents of the file differ.
     fn check_digest(&mut self, executable: BorrowedFd<'_>, expected: &[u8; 32]) -> io::Result<()>;
     /// /proc/self/loginuid.

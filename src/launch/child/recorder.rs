@@ -46,14 +46,20 @@ impl Privileged for Recorder {
     fn set_umask(&mut self, umask: u32) -> io::Result<()> {
         self.record(format!("umask {umask:o}"))
     }
-    fn set_scheduling(&mut self, nice: i32) -> io::Result<()> {
+    fn reset_scheduling(&mut self) -> io::Result<()> {
+        self.record("scheduling")
+    }
+    fn set_nice(&mut self, nice: i32) -> io::Result<()> {
         self.record(format!("nice {nice}"))
     }
     fn set_oom_score(&mut self, score: i32) -> io::Result<()> {
         self.record(format!("oom {score}"))
     }
-    fn set_limits(&mut self, nofile: Option<u64>) -> io::Result<()> {
-        self.record(format!("limits {nofile:?}"))
+    fn reset_limits(&mut self) -> io::Result<()> {
+        self.record("limits")
+    }
+    fn set_nofile(&mut self, limit: u64) -> io::Result<()> {
+        self.record(format!("nofile {limit}"))
     }
     fn check_digest(&mut self, _executable: BorrowedFd<'_>, expected: &[u8; 32]) -> io::Result<()> {
         self.record(format!("digest {}", expected[0]))
@@ -174,11 +180,12 @@ fn a_plain_user_with_a_capability_takes_every_step_in_order() {
             "setsid",
             "keyring",
             "signals",
+            "scheduling",
+            "limits",
             "descriptors [false, false, false]",
             "umask 22",
             "nice 0",
             "oom 0",
-            "limits None",
             "chdir \"/\"",
             "bounding 1000",
             "securebits",
@@ -290,17 +297,17 @@ fn what_a_filter_asks_for_comes_at_its_place() {
     };
     let all = calls(&job, 5);
     assert_eq!(
-        all[3..9],
+        all[5..11],
         [
             "descriptors [true, false, true]",
             "umask 22",
             "nice 5",
             "oom 500",
-            "limits Some(64)",
+            "nofile 64",
             "loginuid 1000"
         ]
     );
-    assert_eq!(all[9], "fchdir");
+    assert_eq!(all[11], "fchdir");
     let checks: Vec<_> = all.iter().filter(|call| call.starts_with("check")).collect();
     assert_eq!(checks, ["check \"/usr/sbin/ip\"", "check \"/usr/sbin/dnsmasq\""]);
 }

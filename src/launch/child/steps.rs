@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::privileged::{Privileged, Program};
 use crate::launch::Step;
-use crate::launch::wire::CommandJob;
+use crate::launch::wire::{self, CommandJob, WireJob};
 
 /// The step that failed, and errno.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,39 @@ fn at(step: Step) -> impl Fn(io::Error) -> Failure {
 pub(super) fn detach(kernel: &mut impl Privileged) -> Result<(), Failure> {
     kernel.new_session().map_err(at(Step::Session))?;
     kernel.new_session_keyring().map_err(at(Step::Keyring))?;
-    kernel.reset_signals().map_err(at(Step::Signals))
+    kernel.reset_signals().map_err(at(Step::Signals))?;
+    kernel.reset_scheduling().map_err(at(Step::Defaults))?;
+    kernel.reset_limits().map_err(at(Step::Defaults))
+}
+
+/// Takes a job apart that is never carried out. A forked process has none of the pages of its program in its page table yet: those that
+/// a job needs are there when it comes.
+pub(super) fn rehearse() {
+    let job = CommandJob {
+        path: b"/rehearsal".to_vec(),
+        args: vec![b"argument".to_vec(); 8],
+        environment: vec![b"NAME=VALUE".to_vec(); 8],
+        inner: None,
+        sha256: None,
+        stdio: [true; 3],
+        cwd: Some(b"/".to_vec()),
+        umask: 0,
+        nice: 0,
+        oom_score: 0,
+        nofile: None,
+        loginuid: None,
+        uid: u32::MAX,
+        gid: u32::MAX,
+        groups: vec![u32::MAX],
+        capabilities: Some(0),
+        no_new_privs: true,
+    };
+    let parsed = postcard::to_stdvec(&WireJob::Command(job))
+        .ok()
+        .and_then(|bytes| wire::parse(&bytes));
+    if let Some(WireJob::Command(job)) = std::hint::black_box(parsed) {
+        std::hint::black_box(Words::new(&job).is_some());
+    }
 }
 
 /// All other steps and exec; comes back where one failed.
@@ -66,9 +98,11 @@ fn try_become(kernel: &mut impl Privileged, job: &CommandJob, descriptors: &[Own
 fn set_attributes(kernel: &mut impl Privileged, job: &CommandJob, given: &Given<'_>) -> Result<(), Failure> {
     kernel.place_descriptors(given.stdio).map_err(at(Step::Descriptors))?;
     kernel.set_umask(job.umask).map_err(at(Step::Umask))?;
-    kernel.set_scheduling(job.nice).map_err(at(Step::Scheduling))?;
+    kernel.set_nice(job.nice).map_err(at(Step::Scheduling))?;
     kernel.set_oom_score(job.oom_score).map_err(at(Step::OomScore))?;
-    kernel.set_limits(job.nofile).map_err(at(Step::Limits))?;
+    if let Some(limit) = job.nofile {
+        kernel.set_nofile(limit).map_err(at(Step::Limits))?;
+    }
     if let Some(digest) = &job.sha256 {
         kernel.check_digest(given.executable, digest).map_err(at(Step::Digest))?;
     }

@@ -101,7 +101,17 @@ fn given_refusals_then_status_and_message_say_why_and_what_to_do() {
             126,
             "exec: Exec format error",
         ),
-        (Error::Busy { what: "commands".into() }, 125, "try again later"),
+        (
+            Error::Busy { what: "commands".into() },
+            125,
+            "busy: too many commands are running; try again later",
+        ),
+        (Error::Busy { what: "filter".into() }, 125, "(max_concurrent); try again later"),
+        (
+            not_permitted("no-such-filter", "you have no filter `x`; see: rootwrap --list"),
+            126,
+            "rootwrap: you have no filter `x`; see: rootwrap --list\n",
+        ),
         (Error::PolicyUnavailable {}, 125, "rootwrapctl check"),
         (Error::AuditUnavailable {}, 125, "journal"),
         (Error::OutcomeUnknown { message: "m".into() }, 125, "unknown"),
@@ -136,7 +146,11 @@ fn given_a_refusal_before_the_request_is_read_then_its_reason_is_shown() {
         }));
     });
     assert_eq!(output.status.code(), Some(125));
-    assert!(stderr(&output).contains("busy: connections"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("busy: there are too many connections"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
@@ -406,11 +420,48 @@ fn given_list_then_a_line_for_every_filter() {
         peer.reply(&serde_json::json!({"filters": [{
             "name": "set-mtu", "source": "/etc/x.toml:3", "command": ["/usr/sbin/ip"], "arguments": "link set dev INTERFACE\nmtu 68..65535",
             "privileges": {"runAs": "root", "capabilities": ["net_admin"]}
+        }, {
+            "name": "show", "source": "/etc/x.toml:9", "command": ["ip"], "arguments": "addr",
+            "privileges": {"runAs": "root", "capabilities": []}, "innerOnly": true
         }]}));
     });
     assert_eq!(
         String::from_utf8(output.stdout).unwrap(),
-        "set-mtu: /usr/sbin/ip link set dev INTERFACE mtu 68..65535\n"
+        "set-mtu: /usr/sbin/ip link set dev INTERFACE mtu 68..65535\nshow: ip addr  (only behind another filter's command)\n"
+    );
+}
+
+#[test]
+fn given_list_without_filters_then_it_says_so_and_succeeds() {
+    let output = answered(&["-l"], |mut peer| {
+        peer.next_call();
+        peer.reply(&serde_json::json!({"filters": []}));
+    });
+    assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+    assert!(stderr(&output).contains("no filter admits you"), "{}", stderr(&output));
+}
+
+/// As chdir(2): to name a directory is not to have the right to enter it.
+#[test]
+fn given_a_directory_that_the_caller_may_not_enter_then_125() {
+    use std::os::unix::fs::PermissionsExt;
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("only root can make a directory of another user; run as root to see this case");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
+    std::os::unix::fs::chown(directory.path(), Some(4242), None).unwrap();
+    let output = Command::new("setpriv")
+        .args(["--bounding-set=-all", "--inh-caps=-all", env!("CARGO_BIN_EXE_rootwrap"), "-D"])
+        .args([directory.path(), std::path::Path::new("true")])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(125), "{output:?}");
+    assert!(
+        stderr(&output).contains("cannot change to") && stderr(&output).contains("Permission denied"),
+        "{}",
+        stderr(&output)
     );
 }
 

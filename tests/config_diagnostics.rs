@@ -414,3 +414,19 @@ fn a_value_of_a_wrong_type_is_never_ignored_anywhere() {
         }
     }
 }
+
+#[test]
+fn what_is_often_written_instead_of_a_list_or_table_has_a_hint() {
+    for (text, hint) in [
+        (
+            format!("{CALLERS}[[filter]]\nname = \"a\"\ncommand = \"/bin/true\"\nargs = \"-l\"\ncapabilities = []\n"),
+            "brackets",
+        ),
+        ("callers = [\"root\"]\n".to_owned(), "{ users = [\"alice\"] }"),
+        ("[callers]\nusers = \"root\"\n".to_owned(), "brackets"),
+    ] {
+        let found = load_text(&text).unwrap_err();
+        let wrong = found.iter().find(|found| found.code == "wrong-type").unwrap();
+        assert!(wrong.hint.as_deref().unwrap_or_default().contains(hint), "{text}: {wrong:?}");
+    }
+}

@@ -185,7 +185,11 @@ fn links_are_followed_through_what_is_roots_only() {
     symlink("../elsewhere/real.toml", tree.root.path().join("etc/10.toml")).unwrap();
     assert_eq!(tree.names(), ["linked"]);
     chown(&elsewhere, Some(1500), None).unwrap();
-    assert_eq!(tree.errors(), ["unsafe-owner owned by uid 1500, not by root"]);
+    let leads = format!(
+        "unsafe-owner a symlink leads to {}, which is owned by uid 1500, not by root",
+        elsewhere.display()
+    );
+    assert_eq!(tree.errors(), [leads]);
     std::fs::remove_file(tree.root.path().join("etc/10.toml")).unwrap();
     symlink("/nowhere/x.toml", tree.root.path().join("etc/10.toml")).unwrap();
     assert_eq!(tree.errors(), ["unreadable /nowhere is not there"]);

@@ -151,10 +151,25 @@ fn a_filters_own_callers_replace_the_files_whole() {
 }
 
 #[test]
+fn arguments_without_limit_with_options_among_them_are_warned_about() {
+    let warned = |args: &str| {
+        let text = format!("{CALLERS}[[filter]]\nname = \"a\"\ncommand = \"/bin/sh\"\nargs = {args}\ncapabilities = []\n");
+        said(&load_text(&text)).iter().any(|line| line.ends_with(" any-arguments"))
+    };
+    assert!(warned("[{ repeat = { any = true, dash = true } }]"));
+    assert!(warned("[\"x\", { optional = { repeat = { any = true, dash = true } } }]"));
+    assert!(warned("[{ one_of = [\"x\", { repeat = { any = true, dash = true } }] }]"));
+    assert!(!warned("[{ repeat = { any = true } }]"));
+    assert!(!warned("[{ repeat = { any = true, dash = true }, max = 3 }]"));
+}
+
+#[test]
 fn who_does_not_exist_is_warned_about_and_never_matches() {
     let text = format!("{CALLERS}{}", filter("a", "run_as = \"no-such-user-here\""));
     let result = load_text(&text);
     assert_eq!(said(&result), ["8:10 unknown-user"]);
+    let warning = &result.as_ref().unwrap().warnings[0];
+    assert!(warning.message.contains("its filters allow nothing"), "{}", warning.message);
     assert_eq!(result.unwrap().policy.filters().next().unwrap().execution.run_as.ids, None);
     let number = load_text(&format!("{CALLERS}{}", filter("a", "run_as = 1234567")));
     assert_eq!(said(&number), ["8:10 unknown-user"]);

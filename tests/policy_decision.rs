@@ -797,6 +797,25 @@ fn a_denial_says_what_to_do() {
 }
 
 #[test]
+fn the_advice_to_ask_again_asks_the_same_and_holds_no_values() {
+    let policy = one(mtu());
+    let (subject, argv) = (alice(), bytes(&["ip", "link", "up"]));
+    let environment = [(b"TOKEN".to_vec(), b"hunter2".to_vec())];
+    let request = Request {
+        has_cwd: true,
+        environment: &environment,
+        filter: Some("set-mtu"),
+        ..request(&subject, &argv)
+    };
+    let Outcome::Deny(denial) = decide(&policy, &request, &Facts::lexical()) else {
+        panic!("allowed");
+    };
+    let advice = "; see: rootwrapctl explain --filter set-mtu --chdir . --env 'TOKEN=***' -- ip link up";
+    assert!(denial.message.ends_with(advice), "{}", denial.message);
+    assert!(denial.detail.ends_with(advice), "{}", denial.detail);
+}
+
+#[test]
 fn an_explanation_names_the_first_thing_that_does_not_match() {
     let explained = |policy: &Policy, argv: &[&str]| {
         let (subject, argv) = (alice(), bytes(argv));

@@ -2,6 +2,7 @@
 
 use super::event::{Caller, Command, Ended, Event, Lost};
 use super::text::{command_line, printable};
+use crate::policy::counted;
 
 /// How much of a command line MESSAGE shows, in bytes.
 const SHOWN: usize = 300;
@@ -37,7 +38,11 @@ impl Event {
                 format!("{} did not start: {}{why}", command.shown(), printable(reason.as_bytes(), SHOWN))
             }
             Self::Reloaded { filters, warnings, .. } => {
-                format!("New policy in force: {filters} filters, {warnings} warnings")
+                format!(
+                    "New policy in force: {}, {}",
+                    counted(filters, "filter"),
+                    counted(warnings, "warning")
+                )
             }
             Self::ReloadFailed {
                 policy, errors, detail, ..
@@ -47,12 +52,18 @@ impl Event {
                     Some(_) => "the one in force stays",
                     None => "every request is refused until a reload succeeds",
                 };
-                format!("The policy has {errors} errors, {then}: {first}")
+                format!("The policy has {}, {then}: {first}", counted(errors, "error"))
             }
             Self::LimitHit { uid, limit, value, count } => {
-                format!("{} reached the limit of {value} {limit}; {count} refused", whose(*uid))
+                // A filter's own limit counts commands.
+                let of = if *limit == "filter" {
+                    "commands of a filter at once"
+                } else {
+                    limit
+                };
+                format!("{} reached the limit of {value} {of}; {count} refused", whose(*uid))
             }
-            Self::Started { policy: Some(_), filters } => format!("Ready with {filters} filters"),
+            Self::Started { policy: Some(_), filters } => format!("Ready with {}", counted(filters, "filter")),
             Self::Started { .. } => "Ready, but without a valid policy: every request is refused".to_owned(),
             Self::Stopped { reason } => format!("Stopped: {reason}"),
             Self::BadRequest { caller, detail, .. } => format!("{caller} sent a bad request: {}", printable(detail.as_bytes(), SHOWN)),

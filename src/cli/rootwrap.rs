@@ -114,8 +114,8 @@ Exit status:
   127  No such command.
 
 Signals:
-  SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 and SIGCONT are sent on to the command, unless rootwrap was started with them
-  ignored. SIGTSTP stops both until SIGCONT. When rootwrap is killed, its command is ended, unless the filter lets it run on.
+  SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 and SIGCONT are sent on to the command, unless
+  rootwrap was started with them ignored. SIGTSTP stops both until SIGCONT. When rootwrap is killed, its command is ended, unless the filter lets it run on.
 
 Environment:
   ROOTWRAP_SOCKET  Socket of the service.

@@ -44,7 +44,7 @@ pub enum Verb {
             prints every error and warning in one run: where it is, the line, what is wrong and what to do. Then runs the [[test]] \
             tables of these files. Nothing is changed; the running service is not asked.\n\n\
             Warnings say where a valid filter gives more than it seems: capabilities that are as good as root, and how; commands that run as \
-            root without need; programs that do what standard input says; callers that are everybody. They do not change the exit status.\n\n\
+            root without need; arguments that may be anything; programs that do what standard input says; callers that are everybody. They do not change the exit status.\n\n\
             In tests, path_under judges paths by their spelling and pid_of takes any number: a test must not depend on what happens \
             to be on this machine."
     )]
@@ -178,7 +178,7 @@ Files:
 
 Examples:
   Before a change is put in force:
-  $ rootwrapctl check && systemctl reload rootwrap
+  $ rootwrapctl check && rootwrapctl reload
   Why does the agent get no answer?
   $ rootwrapctl explain --user neutron --unit neutron-l3-agent.service -- ip link set v0 up
   A file under review:

@@ -144,11 +144,13 @@ fn own_input() -> Result<Input, Failure> {
     Ok(if is_null { Input::Null } else { Input::Descriptor(file.into()) })
 }
 
-/// Opened by us, with our rights: the service never resolves a path of ours.
+/// Opened by us, with our rights: the service never resolves a path of ours. O_PATH asks for no right on the directory itself; to
+/// open its `.` needs the one to search it, as chdir(2) does.
 fn directory(path: &Path) -> Result<OwnedFd, Failure> {
     use rustix::fs::{Mode, OFlags};
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    rustix::fs::open(path, flags, Mode::empty()).map_err(|error| Failure::trouble(format!("cannot change to {}: {error}", path.display())))
+    let opened = rustix::fs::open(path, flags, Mode::empty()).and_then(|found| rustix::fs::openat(found, ".", flags, Mode::empty()));
+    opened.map_err(|error| Failure::trouble(format!("cannot change to {}: {error}", path.display())))
 }
 
 fn list(arguments: &Arguments) -> Result<u8, Failure> {
@@ -156,6 +158,12 @@ fn list(arguments: &Arguments) -> Result<u8, Failure> {
         .connect()
         .and_then(|socket| Client::over(socket).list_filters())
         .map_err(|error| report::failure(&error, "rootwrapctl status", arguments))?;
+    if listed.filters.is_empty() {
+        let _ = writeln!(
+            io::stderr().lock(),
+            "rootwrap: no filter admits you; who may what is in rootwrap.filters(5)"
+        );
+    }
     let text = report::listing(&listed);
     match io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::trouble(format!("cannot write: {error}"))),

@@ -64,7 +64,7 @@ fn user<'a>(reader: Reader<'a>, item: Node<'a>, world: &World<'_>) -> Option<Use
         Identity::Name(name) => name,
     };
     let found = world.accounts.user(name);
-    Some(match resolved(reader, item.span, Sort::User, name, found) {
+    Some(match resolved(reader, item.span, Sort::User, name, found, MATCHES_NOBODY) {
         Some(account) => UserRule::Uid(account.uid),
         None => UserRule::Unknown(name.to_owned()),
     })
@@ -76,27 +76,29 @@ fn group<'a>(reader: Reader<'a>, item: Node<'a>, world: &World<'_>) -> Option<Gr
         Identity::Name(name) => name,
     };
     let found = world.accounts.group(name);
-    Some(match resolved(reader, item.span, Sort::Group, name, found) {
+    Some(match resolved(reader, item.span, Sort::Group, name, found, MATCHES_NOBODY) {
         Some(gid) => GroupRule::Gid(gid),
         None => GroupRule::Unknown(name.to_owned()),
     })
 }
 
-/// What was found; what was not, is warned about.
-pub(crate) fn resolved<T>(reader: Reader<'_>, span: Span, sort: Sort, name: &str, found: Lookup<T>) -> Option<T> {
+const MATCHES_NOBODY: &str = "this matches nobody";
+
+/// What was found; what was not, is warned about. `effect`: what follows as long as it is not there.
+pub(crate) fn resolved<T>(reader: Reader<'_>, span: Span, sort: Sort, name: &str, found: Lookup<T>, effect: &str) -> Option<T> {
     let word = sort.word();
     match found {
         Lookup::Found(value) => return Some(value),
         Lookup::Unknown => reader.warning(
             span,
             if sort == Sort::User { "unknown-user" } else { "unknown-group" },
-            &format!("there is no {word} `{name}`; until there is, this matches nobody"),
+            &format!("there is no {word} `{name}`; until there is, {effect}"),
             &format!("create the {word} and run `rootwrapctl reload`, or mend the name"),
         ),
         Lookup::NoAnswer => reader.warning(
             span,
             "name-service",
-            &format!("the name service did not answer in time for the {word} `{name}`; until it does, this matches nobody"),
+            &format!("the name service did not answer in time for the {word} `{name}`; until it does, {effect}"),
             "see to the name service (nsswitch.conf(5)), then run `rootwrapctl reload`; or give the number",
         ),
     }

@@ -66,9 +66,25 @@ pub(crate) fn read_file(path: &Path, owners: Owners, report: &Report) -> Option<
     }
 }
 
+fn is_on_the_way(component: &Path, path: &Path) -> bool {
+    std::path::absolute(path).is_ok_and(|path| path.starts_with(component))
+}
+
 fn refuse(path: &Path, error: &Untrusted, report: &Report) {
     match error {
-        Untrusted::Unsafe { component, why } => report.path_error(component, "unsafe-owner", why, Some(OWNER_HINT)),
+        Untrusted::Unsafe { component, why } if is_on_the_way(component, path) => {
+            report.path_error(component, "unsafe-owner", why, Some(OWNER_HINT));
+        }
+        // Behind a symlink: to chmod what it leads to (/tmp, say) is seldom the cure.
+        Untrusted::Unsafe { component, why } => {
+            let message = format!("a symlink leads to {}, which is {why}", component.display());
+            report.path_error(
+                path,
+                "unsafe-owner",
+                &message,
+                Some("let it lead to a file that only root can change, or put the file here"),
+            );
+        }
         Untrusted::Missing(missing) => {
             let hint = "a symlink to nowhere? point it at /dev/null to mask a file";
             report.path_error(path, "unreadable", &format!("{} is not there", missing.display()), Some(hint));

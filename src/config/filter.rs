@@ -8,7 +8,7 @@ use super::execution::{self, Partial};
 use super::reader::{Node, Table};
 use super::world::World;
 use super::{callers, capabilities, command};
-use crate::policy::spec::{Callers, Capabilities, CommandSpec, FilterSpec, OnDisconnect, Placement, Span, UserRule};
+use crate::policy::spec::{Callers, Capabilities, CommandSpec, Element, ElementKind, FilterSpec, OnDisconnect, Placement, Span, UserRule};
 
 /// Keys of a filter besides those that it shares with `[defaults]`.
 const OWN_KEYS: &[&str] = &["name", "command", "args", "capabilities", "callers"];
@@ -42,7 +42,15 @@ pub(crate) fn read<'a>(table: Table<'a>, around: &Surroundings<'a, '_>) -> Optio
     }
     let name = table.read("name", |node| Some((name(table, node)?, node.span)));
     let command = table.read("command", |node| command::read(reader, node, around.world));
-    let args = table.read("args", |node| around.elements.args(node));
+    let args = table.read("args", |node| around.elements.args(node)).unwrap_or_default();
+    for element in args.iter().filter_map(takes_anything) {
+        reader.warning(
+            element.span,
+            "any-arguments",
+            "this takes whatever options the program has, in any number",
+            "say which arguments it takes, each on its own",
+        );
+    }
     let capabilities = table.read("capabilities", |node| capabilities::read(reader, node, true));
     let callers = callers_of(table, around);
     let mut partial = Partial::read(table, around.elements, around.world).or(&around.defaults);
@@ -56,7 +64,7 @@ pub(crate) fn read<'a>(table: Table<'a>, around: &Surroundings<'a, '_>) -> Optio
             candidates: Vec::new(),
             span,
         }),
-        args: args.unwrap_or_default(),
+        args,
         message: partial.message.clone(),
         inner_only: partial.inner_only.unwrap_or(false),
         max_concurrent: partial.max_concurrent,
@@ -64,6 +72,16 @@ pub(crate) fn read<'a>(table: Table<'a>, around: &Surroundings<'a, '_>) -> Optio
         name,
         span,
     })
+}
+
+/// The part that takes arguments without limit, options among them.
+fn takes_anything(element: &Element) -> Option<&Element> {
+    match &element.kind {
+        ElementKind::Repeat { item, max: None, .. } => (item.dash && matches!(item.kind, ElementKind::Any)).then_some(element),
+        ElementKind::Optional(item) => takes_anything(item),
+        ElementKind::Sequence(items) | ElementKind::OneOf(items) => items.iter().find_map(takes_anything),
+        _ => None,
+    }
 }
 
 /// The name of a filter: it goes into records, messages and command lines.
@@ -129,7 +147,7 @@ fn check_detach(table: Table<'_>, partial: &mut Partial) {
 }
 
 /// Where the filter's elements are: for checks that look at all of them.
-pub(crate) fn elements(filter: &FilterSpec) -> impl Iterator<Item = &crate::policy::spec::Element> {
+pub(crate) fn elements(filter: &FilterSpec) -> impl Iterator<Item = &Element> {
     let values = filter.execution.env_allow.iter().map(|(_, element)| element);
     filter.args.iter().chain(values)
 }

@@ -60,6 +60,10 @@ impl<'a> Reader<'a> {
 
     /// `what` is a whole clause: "`umask` is a string such as \"0022\"".
     pub fn wrong_type(&self, node: Node<'_>, what: &str) {
+        self.wrong_type_hint(node, what, None);
+    }
+
+    fn wrong_type_hint(&self, node: Node<'_>, what: &str, hint: Option<&str>) {
         let got = match node.value {
             DeValue::String(_) => "a string",
             DeValue::Integer(_) => "a whole number",
@@ -69,7 +73,11 @@ impl<'a> Reader<'a> {
             DeValue::Array(_) => "a list",
             DeValue::Table(_) => "a table",
         };
-        self.report.plain_error(node.span, "wrong-type", &format!("{what}, not {got}"));
+        let message = format!("{what}, not {got}");
+        match hint {
+            Some(hint) => self.error(node.span, "wrong-type", &message, hint),
+            None => self.report.plain_error(node.span, "wrong-type", &message),
+        }
     }
 
     pub fn string(&self, node: Node<'a>, what: &str) -> Option<&'a str> {
@@ -112,7 +120,17 @@ impl<'a> Reader<'a> {
     }
 
     pub fn array(&self, node: Node<'a>, what: &str) -> Option<impl Iterator<Item = Node<'a>> + use<'a>> {
-        self.array_or(node, &format!("{what} is a list"))
+        self.bracketed(node, &format!("{what} is a list"))
+    }
+
+    /// A list for which one string is often written.
+    fn bracketed(&self, node: Node<'a>, what: &str) -> Option<impl Iterator<Item = Node<'a>> + use<'a>> {
+        if let DeValue::String(_) = node.value {
+            let hint = "write it in brackets, each item a string of its own, as in [\"a\", \"b\"]";
+            self.wrong_type_hint(node, what, Some(hint));
+            return None;
+        }
+        self.array_or(node, what)
     }
 
     /// `what` is a whole clause, for values that could be something else than a list.
@@ -127,7 +145,7 @@ impl<'a> Reader<'a> {
 
     /// A list of strings; what is none is reported and left out. `what` is a whole clause, `item` the name of one.
     pub fn strings(&self, node: Node<'a>, what: &str, item: &str) -> Option<Vec<(&'a str, Span)>> {
-        let items = self.array_or(node, what)?;
+        let items = self.bracketed(node, what)?;
         Some(items.filter_map(|node| Some((self.string(node, item)?, node.span))).collect())
     }
 
@@ -139,7 +157,8 @@ impl<'a> Reader<'a> {
                 entries,
             });
         }
-        self.wrong_type(node, &format!("{what} is a table"));
+        let hint = (what == "`callers`").then_some("say of what sort they are, as in { users = [\"alice\"] }");
+        self.wrong_type_hint(node, &format!("{what} is a table"), hint);
         None
     }
 

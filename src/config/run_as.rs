@@ -13,6 +13,8 @@ use crate::policy::spec::{Ids, RunAs, Span};
 
 const HINT: &str = "write run_as = \"root\", or { user = \"...\", group = \"...\", groups = [...] }";
 
+const ALLOWS_NOTHING: &str = "its filters allow nothing";
+
 /// Reads it, and looks the names up.
 pub(crate) fn read<'a>(reader: Reader<'a>, node: Node<'a>, world: &World<'_>) -> Option<Arc<RunAs>> {
     let DeValue::Table(_) = node.value else {
@@ -54,7 +56,7 @@ fn build(
     world: &World<'_>,
 ) -> RunAs {
     let account = match identity {
-        Identity::Name(name) => resolved(reader, span, Sort::User, name, world.accounts.user(name)),
+        Identity::Name(name) => resolved(reader, span, Sort::User, name, world.accounts.user(name), ALLOWS_NOTHING),
         Identity::Number(uid) => match (world.accounts.uid(uid), group) {
             (Lookup::Found(account), _) => Some(account),
             (_, Some(gid)) => Some(nameless(uid, &uid.to_string(), gid.unwrap_or_default())),
@@ -106,6 +108,6 @@ fn nameless(uid: u32, name: &str, gid: u32) -> Account {
 fn gid<'a>(reader: Reader<'a>, node: Node<'a>, world: &World<'_>) -> Option<u32> {
     match identity::read(reader, node, Sort::Group)? {
         Identity::Number(gid) => Some(gid),
-        Identity::Name(name) => resolved(reader, node.span, Sort::Group, name, world.accounts.group(name)),
+        Identity::Name(name) => resolved(reader, node.span, Sort::Group, name, world.accounts.group(name), ALLOWS_NOTHING),
     }
 }

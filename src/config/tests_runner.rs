@@ -75,7 +75,9 @@ fn failure(test: &TestCase, outcome: &Outcome) -> Option<String> {
                 .unknown
                 .as_ref()
                 .map_or_else(String::new, |name| format!("; there is no {name} here"));
-            Some(format!("expected allow, but {} ({}){stranger}", denial.message, denial.reason))
+            // Advice to ask the service does not help with a file that may not be in force.
+            let why = denial.message.split("; see: rootwrapctl explain").next().unwrap_or_default();
+            Some(format!("expected allow, but {why} ({}){stranger}", denial.reason))
         }
         Outcome::Deny(_) => None,
         Outcome::Ask(_) => Some("the decision depends on what is on this machine".into()),

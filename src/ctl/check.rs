@@ -8,9 +8,10 @@ use serde::Serialize;
 use super::command_line::CommandLine;
 use super::lint::lint;
 use super::terminal::{Paint, Style};
-use super::{Answer, counted, json};
+use super::{Answer, json};
 use crate::cli::rootwrapctl::Check;
 use crate::config::{self, Diagnostic, Loaded, Settings, Severity, Source};
+use crate::policy::counted;
 
 /// What was found. Its JSON form is documented in `docs/json.md` and only ever gains members.
 #[derive(Debug, Serialize)]

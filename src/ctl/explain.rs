@@ -30,8 +30,22 @@ pub fn run(options: &Explain, socket: Option<&Path>, as_json: bool, style: Style
     } else {
         online(options, socket, &argv, environment)?
     };
-    let text = if as_json { json(&report)? } else { report.text(&argv, style) };
+    let text = if as_json {
+        json(&report)?
+    } else {
+        report.text(&argv, style) + advice(options, &report)
+    };
     Ok(Answer::new(text, u8::from(!report.reply.allowed)))
+}
+
+/// An administrator mostly wants to know about somebody else.
+fn advice(options: &Explain, report: &Report) -> &'static str {
+    let asked_as_root = !options.is_offline() && rustix::process::geteuid().is_root();
+    if asked_as_root && report.reply.reason.as_deref() == Some("no-filter") {
+        "this is the answer for root, who asked; for another user: rootwrapctl explain --user USER -- ...\n"
+    } else {
+        ""
+    }
 }
 
 /// Asks the service how it would decide for whoever runs this.

@@ -104,13 +104,6 @@ fn complain(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-/// `1 filter`, `2 filters`.
-fn counted(number: impl std::fmt::Display, what: &str) -> String {
-    let number = number.to_string();
-    let plural = if number == "1" { "" } else { "s" };
-    format!("{number} {what}{plural}")
-}
-
 /// One JSON document with a newline at its end.
 fn json(document: &impl serde::Serialize) -> anyhow::Result<String> {
     Ok(serde_json::to_string_pretty(document)? + "\n")

@@ -5,8 +5,9 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::terminal::{Paint, Style};
-use super::{Answer, connect, counted, json, trouble};
+use super::{Answer, connect, json, trouble};
 use crate::client::Error;
+use crate::policy::counted;
 use crate::protocol;
 use crate::protocol::io_rootwrap::ReloadReply;
 

@@ -44,7 +44,7 @@ impl Report {
     pub fn text(&self, argv: &[Vec<u8>], style: Style) -> String {
         let line = CommandLine::new(argv);
         let mut text = match &self.reply.filter {
-            Some(filter) if self.reply.allowed => self.allowed(filter, style),
+            Some(filter) if self.reply.allowed => self.allowed(filter, argv, style),
             _ => self.denied(style),
         };
         for tried in &self.reply.tried {
@@ -66,7 +66,7 @@ impl Report {
         format!("{}: {message}{reason}\n", style.paint(Paint::Bad, "denied"))
     }
 
-    fn allowed(&self, filter: &str, style: Style) -> String {
+    fn allowed(&self, filter: &str, argv: &[Vec<u8>], style: Style) -> String {
         let source = self
             .reply
             .tried
@@ -87,6 +87,9 @@ impl Report {
         );
         if let Some(executable) = &self.reply.executable {
             text.push_str(&format!("  executes      {executable}\n"));
+        } else if !argv.iter().any(|word| word.ends_with(b"kill")) {
+            // A filter for kill may send the signal itself and execute nothing.
+            text.push_str("  executes      nothing: the command is not installed\n");
         }
         if let Some(privileges) = &self.reply.privileges {
             let capabilities = match privileges.capabilities.as_slice() {

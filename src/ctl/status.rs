@@ -7,8 +7,9 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::terminal::{Paint, Style};
-use super::{Answer, connect, counted, json, trouble};
+use super::{Answer, connect, json, trouble};
 use crate::client::Error;
+use crate::policy::counted;
 use crate::protocol::io_rootwrap::{CallerStatus, Counters, StatusReply};
 
 /// How it is.

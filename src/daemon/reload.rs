@@ -9,6 +9,7 @@ use super::service::{ActivePolicy, Service};
 use crate::audit::{Caller, Event};
 use crate::cli::rootwrapd::Arguments;
 use crate::config::{self, Diagnostic, Loaded, Settings, Source};
+use crate::policy::counted;
 use crate::protocol::io_rootwrap::ReloadReply;
 
 /// Where the settings and filters are.
@@ -130,12 +131,16 @@ pub async fn reload(service: &Service, files: &Files, caller: Option<&Arc<Caller
 pub fn status(service: &Service) -> String {
     let errors = service.policy_errors().len();
     match service.policy() {
-        Some(active) if errors == 0 => format!("{} filters in force", active.policy.len()),
+        Some(active) if errors == 0 => format!("{} in force", counted(active.policy.len(), "filter")),
         Some(active) => format!(
-            "{} filters in force; the files on disk have {errors} errors and are not: run rootwrapctl check",
-            active.policy.len()
+            "{} in force; the files on disk have {} and are not: run rootwrapctl check",
+            counted(active.policy.len(), "filter"),
+            counted(errors, "error")
         ),
-        None => format!("No valid policy ({errors} errors), every request is refused: run rootwrapctl check, then reload"),
+        None => format!(
+            "No valid policy ({}), every request is refused: run rootwrapctl check, then reload",
+            counted(errors, "error")
+        ),
     }
 }
 

@@ -145,6 +145,7 @@ fn list_filters(service: &Service, caller: &CallerIdentity) -> Result<ListFilter
             run_as: listed.run_as,
             capabilities: listed.capabilities.into_iter().map(str::to_owned).collect(),
         },
+        inner_only: listed.inner_only,
     });
     Ok(ListFiltersReply {
         filters: filters.collect(),

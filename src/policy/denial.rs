@@ -79,10 +79,11 @@ pub(super) fn explain(case: &Case<'_>, request: &Request<'_>) -> Denial {
         .collect();
     let masked_argv = mask::denied(case, request, Whose::Everybodys);
     let own = own_message(&attempts).map_or_else(String::new, |own| format!("\n{own}"));
+    let options = explain_options(request);
     let words = |masked: &[Vec<u8>]| {
         let (reason, what) = reason(case, &attempts, &command, masked);
         let see = command_line(masked);
-        (reason, format!("{what}; see: rootwrapctl explain -- {see}{own}"))
+        (reason, format!("{what}; see: rootwrapctl explain{options} -- {see}{own}"))
     };
     let (reason, detail) = words(&masked_argv);
     Denial {
@@ -155,6 +156,23 @@ fn own_message<'a>(attempts: &'a [Attempt<'_>]) -> Option<&'a str> {
         }
     }
     best.map(|(_, message)| message)
+}
+
+/// What `rootwrapctl explain` must be told beside the command to give the same answer. Values of variables may be secrets.
+fn explain_options(request: &Request<'_>) -> String {
+    let mut options = String::new();
+    if let Some(filter) = request.filter {
+        options.push_str(" --filter ");
+        options.push_str(&command_line(&[filter.as_bytes().to_vec()]));
+    }
+    if request.has_cwd {
+        options.push_str(" --chdir .");
+    }
+    for (name, _) in request.environment.iter().take(NAMED) {
+        options.push_str(" --env ");
+        options.push_str(&command_line(&[[name, &b"=***"[..]].concat()]));
+    }
+    options
 }
 
 /// For a shell; shortened where it is long.

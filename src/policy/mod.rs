@@ -34,3 +34,4 @@ pub use explain::{Explanation, explain};
 pub use index::{BuildError, Policy};
 pub use list::{Listed, list};
 pub use subject::Subject;
+pub use text::counted;

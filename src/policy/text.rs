@@ -30,6 +30,14 @@ pub(super) fn printable(bytes: &[u8]) -> String {
     out
 }
 
+/// `1 filter`, `2 filters`.
+#[must_use]
+pub fn counted(number: impl std::fmt::Display, what: &str) -> String {
+    let number = number.to_string();
+    let plural = if number == "1" { "" } else { "s" };
+    format!("{number} {what}{plural}")
+}
+
 /// `a`, `a or b`, `a, b or c`.
 pub(super) fn either(words: &[String]) -> String {
     match words {

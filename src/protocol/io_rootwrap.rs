@@ -158,6 +158,7 @@ pub struct ListFiltersReply {
 
 /// One filter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Filter {
     /// Its name.
     pub name: String,
@@ -169,6 +170,9 @@ pub struct Filter {
     pub arguments: String,
     /// With what it runs.
     pub privileges: Privileges,
+    /// Only behind the command of another filter.
+    #[serde(default)]
+    pub inner_only: bool,
 }
 
 /// Reply of Reload.

@@ -71,6 +71,8 @@ fn given_a_test_that_does_not_come_out_then_1_and_the_reason() {
         .says("true mtu 20")
         .says("2 tests, 1 failed");
     assert!(run.stdout.starts_with('/') && run.stdout.contains("not ok"), "{}", run.stdout);
+    // Only the service would answer that, for another user and perhaps without this file.
+    assert!(!run.stdout.contains("rootwrapctl explain"), "{}", run.stdout);
 }
 
 #[test]

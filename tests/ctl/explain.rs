@@ -37,6 +37,13 @@ command = "/usr/bin/cat"
 args = [{ path_under = "/var/log/app" }]
 run_as = "nobody"
 capabilities = []
+
+[[filter]]
+name = "to-come"
+command = "/usr/bin/not-installed"
+args = []
+run_as = "nobody"
+capabilities = []
 "#;
 
 fn explain(options: &[&str], command: &str) -> Run {
@@ -52,6 +59,13 @@ fn given_an_allowed_command_then_0_filter_user_and_capabilities() {
     let run = explain(&["--user", "1234"], "true link set dev v0 mtu 1400").expect(0);
     let run = run.says("allowed by set-mtu /").says("filters.d/50-test.toml:6\n");
     run.says("  run as        nobody\n").says("  capabilities  net_admin net_raw\n");
+}
+
+#[test]
+fn given_a_command_that_is_not_installed_then_allowed_and_said() {
+    explain(&["--user", "1234"], "not-installed")
+        .expect(0)
+        .says("  executes      nothing: the command is not installed\n");
 }
 
 #[test]

@@ -22,6 +22,10 @@ fn given_a_service_then_explain_says_for_everybody_what_run_does() {
             "asked and read"
         );
     }
+    let as_root = machine
+        .root(["rootwrapctl", "explain", "--", "ip", "link", "set", "v0", "up"])
+        .expect(1);
+    assert!(as_root.text().contains("rootwrapctl explain --user USER"), "{as_root:?}");
     let denied = machine.alice(["rootwrapctl", "explain", "--", "ip", "link", "del", "v0"]).expect(1);
     let marked = "link-up /etc/rootwrap/filters.d/50-test.toml:";
     assert!(

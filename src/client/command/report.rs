@@ -154,13 +154,25 @@ fn refusal(error: &protocol::Error, explain: &str, arguments: &Arguments) -> Fai
         E::TimedOut { timeout_usec } => (TIMED_OUT, format!("the command was ended after {} s", seconds(*timeout_usec))),
         E::LaunchFailed { errno, .. } if *errno == libc::ENOENT => (NOT_FOUND, text),
         E::LaunchFailed { .. } => (NOT_PERMITTED, format!("{text}; see: journalctl -u rootwrap.service")),
-        E::Busy { .. } => (TROUBLE, format!("{text}: try again later")),
+        E::Busy { what } => (TROUBLE, busy(what)),
         E::PolicyUnavailable {} => (TROUBLE, text),
         E::AuditUnavailable {} => (TROUBLE, format!("{text}; see: systemctl status systemd-journald")),
         E::OutcomeUnknown { .. } => (TROUBLE, format!("{text}; see: journalctl -u rootwrap.service")),
         _ => (TROUBLE, text),
     };
     Failure { status, text }
+}
+
+/// Which limit is reached, and whose.
+fn busy(what: &str) -> String {
+    let why = match what {
+        "filter" => "the filter allows no more of this command at once (max_concurrent)".to_owned(),
+        "connections" => "there are too many connections".to_owned(),
+        "commands" => "too many commands are running".to_owned(),
+        "stopping" => "the service is stopping".to_owned(),
+        other => format!("the limit of {} is reached", printable(other)),
+    };
+    format!("busy: {why}; try again later")
 }
 
 /// `reason` is the service's word for machines; `message` its sentence for people, which mostly says already what to do.
@@ -175,7 +187,7 @@ fn denial(reason: &str, message: &str, explain: &str, arguments: &Arguments) -> 
         "stdin-mismatch" => "the filter takes no standard input: run it with < /dev/null".into(),
         _ => format!("not permitted: {}", printable(reason)),
     };
-    if text.contains("rootwrapctl explain") {
+    if text.contains("; see: ") {
         text
     } else {
         format!("{}; see: {explain}", text.trim_end_matches('.'))
@@ -189,13 +201,16 @@ fn seconds(micros: u64) -> String {
     format!("{}{point}{fraction}", micros / 1_000_000)
 }
 
-/// The filters, a line each.
+/// The filters, a line each. Empty where there are none.
 pub fn listing(listed: &ListFiltersReply) -> String {
     let mut text = String::new();
     for filter in &listed.filters {
         let command = filter.command.first().map_or("", String::as_str);
         let line = format!("{}: {command} {}", filter.name, filter.arguments);
         text.push_str(printable(line.trim_end()).replace('\n', " ").as_str());
+        if filter.inner_only {
+            text.push_str("  (only behind another filter's command)");
+        }
         text.push('\n');
     }
     text
